@@ -13,7 +13,7 @@ use crate::messages::{
 use crate::peers;
 use crate::tls::Tls;
 
-/// Why a call of a member failed.
+/// Failure of a call to a member.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The member returned an error status.
@@ -45,7 +45,7 @@ impl From<grpc::Error> for Error {
 }
 
 impl Error {
-    /// The status, if the member returned one.
+    /// Returns the status, if the member returned one.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -55,19 +55,19 @@ impl Error {
     }
 }
 
-/// The limit of a response, in bytes. A list of members takes some hundred bytes for each.
+/// Maximum size of a response, in bytes. A list of members takes some hundred bytes for each.
 const LARGEST: usize = 1 << 20;
 
-/// A connection to one member. Clones share it; it closes with the last one.
+/// Connection to one member. Clones share the connection, which closes with the last clone.
 #[derive(Clone, Debug)]
 pub struct Client(grpc::Client);
 
 impl Client {
-    /// Sets up TLS and HTTP/2 on `stream`, which is connected to a member. `limit` applies to each of them, and to each
-    /// later call.
+    /// Sets up TLS and HTTP/2 on `stream`, which is connected to a member. `limit` applies to each of the two, and to
+    /// each later call.
     ///
     /// # Errors
-    /// If one side rejects the other, or on a timeout.
+    /// One side rejects the other, or a timeout.
     pub async fn connect<S>(stream: S, tls: &Tls, limit: Duration) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -79,7 +79,7 @@ impl Client {
         Ok(Self(connected?))
     }
 
-    /// All members. A linearizable read, which needs a quorum.
+    /// Returns all members, by a linearizable read, which needs a quorum.
     ///
     /// # Errors
     /// See [`Error`]; also without a quorum.
@@ -88,7 +88,7 @@ impl Client {
         Ok(self.call(&request).await?.members)
     }
 
-    /// All members as far as this one knows: there may have been changes that it has not received. It needs no quorum.
+    /// Returns all members known to this one, without a quorum. Recent changes may be missing.
     ///
     /// # Errors
     /// See [`Error`].
@@ -99,7 +99,7 @@ impl Client {
         Ok(self.call(&request).await?.members)
     }
 
-    /// The status of the member. It needs no quorum.
+    /// Returns the status of the member. Needs no quorum.
     ///
     /// # Errors
     /// See [`Error`].
@@ -107,7 +107,7 @@ impl Client {
         self.call(&StatusRequest {}).await
     }
 
-    /// The alarms of all members.
+    /// Returns the alarms of all members.
     ///
     /// # Errors
     /// See [`Error`].
@@ -115,7 +115,7 @@ impl Client {
         Ok(self.call(&AlarmRequest::default()).await?.alarms)
     }
 
-    /// Adds a member that other members will reach at `peer_url`.
+    /// Adds a member with `peer_url` as the URL for other members.
     ///
     /// # Errors
     /// See [`Error`]; also while a voting member is unreachable.
@@ -151,7 +151,7 @@ impl Client {
         self.call(&MoveLeaderRequest { target_id }).await.map(drop)
     }
 
-    /// The ids of the other members to which this one counts as connected. It needs no quorum.
+    /// Returns the ids of the other members that count as connected to this one. Needs no quorum.
     ///
     /// # Errors
     /// See [`Error`].

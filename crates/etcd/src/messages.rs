@@ -4,39 +4,39 @@
 use grpc::Method;
 use prost::{Enumeration, Message};
 
-/// The header of every response.
+/// Header of every response.
 #[derive(Clone, PartialEq, Message)]
 pub struct ResponseHeader {
-    /// The id of the cluster.
+    /// Id of the cluster.
     #[prost(uint64, tag = "1")]
     pub cluster_id: u64,
-    /// The id of the member that responded.
+    /// Id of the member that responded.
     #[prost(uint64, tag = "2")]
     pub member_id: u64,
-    /// The revision of the key-value store.
+    /// Revision of the key-value store.
     #[prost(int64, tag = "3")]
     pub revision: i64,
-    /// The raft term, which grows with every election.
+    /// Raft term, which grows with every election.
     #[prost(uint64, tag = "4")]
     pub raft_term: u64,
 }
 
-/// A member of the cluster.
+/// Member of the cluster.
 #[derive(Clone, PartialEq, Message)]
 pub struct Member {
-    /// Its id.
+    /// Id of the member.
     #[prost(uint64, tag = "1")]
     pub id: u64,
-    /// Its name; empty before its first start.
+    /// Name of the member; empty before the first start.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// The URLs for other members.
+    /// URLs for other members.
     #[prost(string, repeated, tag = "3")]
     pub peer_urls: Vec<String>,
-    /// The URLs for clients; empty before its first start.
+    /// URLs for clients; empty before the first start.
     #[prost(string, repeated, tag = "4")]
     pub client_urls: Vec<String>,
-    /// True if it is a learner, which does not vote.
+    /// True for a learner, which does not vote.
     #[prost(bool, tag = "5")]
     pub is_learner: bool,
 }
@@ -44,7 +44,7 @@ pub struct Member {
 /// Lists all members.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberListRequest {
-    /// True if the list is confirmed by the quorum, rather than the local one of the member.
+    /// True for a list confirmed by the quorum, false for the local list of the member.
     #[prost(bool, tag = "1")]
     pub linearizable: bool,
 }
@@ -63,21 +63,21 @@ pub struct MemberListResponse {
 /// Adds a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberAddRequest {
-    /// The URLs for other members.
+    /// URLs for other members.
     #[prost(string, repeated, tag = "1")]
     pub peer_urls: Vec<String>,
-    /// True if it is added as a learner, which does not vote until it is promoted.
+    /// True to add a learner, which does not vote until promoted.
     #[prost(bool, tag = "2")]
     pub is_learner: bool,
 }
 
-/// The response to [`MemberAddRequest`].
+/// Response to [`MemberAddRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberAddResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// The new member.
+    /// New member.
     #[prost(message, optional, tag = "2")]
     pub member: Option<Member>,
     /// All members.
@@ -88,18 +88,18 @@ pub struct MemberAddResponse {
 /// Removes a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberRemoveRequest {
-    /// The id of the member.
+    /// Id of the member.
     #[prost(uint64, tag = "1")]
     pub id: u64,
 }
 
-/// The response to [`MemberRemoveRequest`].
+/// Response to [`MemberRemoveRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberRemoveResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// The remaining members.
+    /// Remaining members.
     #[prost(message, repeated, tag = "2")]
     pub members: Vec<Member>,
 }
@@ -107,12 +107,12 @@ pub struct MemberRemoveResponse {
 /// Promotes a learner to a voting member.
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberPromoteRequest {
-    /// The id of the learner.
+    /// Id of the learner.
     #[prost(uint64, tag = "1")]
     pub id: u64,
 }
 
-/// The response to [`MemberPromoteRequest`].
+/// Response to [`MemberPromoteRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MemberPromoteResponse {
     /// See [`ResponseHeader`].
@@ -123,7 +123,7 @@ pub struct MemberPromoteResponse {
     pub members: Vec<Member>,
 }
 
-/// The type of an alarm.
+/// Type of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum AlarmType {
@@ -135,38 +135,38 @@ pub enum AlarmType {
     Corrupt = 2,
 }
 
-/// Reads or changes alarms; the default reads all of them.
+/// Reads or changes alarms; the default reads all alarms.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmRequest {
     /// 0 reads, 1 raises, 2 clears.
     #[prost(int32, tag = "1")]
     pub action: i32,
-    /// The id of the member; 0 for all members.
+    /// Id of the member; 0 for all members.
     #[prost(uint64, tag = "2")]
     pub member_id: u64,
-    /// The type of the alarm.
+    /// Type of the alarm, an [`AlarmType`].
     #[prost(enumeration = "AlarmType", tag = "3")]
     pub alarm: i32,
 }
 
-/// An alarm of a member.
+/// Alarm of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmMember {
-    /// The id of the member.
+    /// Id of the member.
     #[prost(uint64, tag = "1")]
     pub member_id: u64,
-    /// The type of the alarm.
+    /// Type of the alarm, an [`AlarmType`].
     #[prost(enumeration = "AlarmType", tag = "2")]
     pub alarm: i32,
 }
 
-/// The alarms that are active.
+/// Active alarms.
 #[derive(Clone, PartialEq, Message)]
 pub struct AlarmResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// The alarms that are active.
+    /// Active alarms.
     #[prost(message, repeated, tag = "2")]
     pub alarms: Vec<AlarmMember>,
 }
@@ -175,47 +175,47 @@ pub struct AlarmResponse {
 #[derive(Clone, PartialEq, Message)]
 pub struct StatusRequest {}
 
-/// The status of a member.
+/// Status of a member.
 #[derive(Clone, PartialEq, Message)]
 pub struct StatusResponse {
     /// See [`ResponseHeader`].
     #[prost(message, optional, tag = "1")]
     pub header: Option<ResponseHeader>,
-    /// Its version, as `3.6.4`.
+    /// Version of etcd, such as `3.6.4`.
     #[prost(string, tag = "2")]
     pub version: String,
-    /// The size of its database in bytes.
+    /// Size of the database in bytes.
     #[prost(int64, tag = "3")]
     pub db_size: i64,
-    /// The id of the leader; 0 without a known leader.
+    /// Id of the leader; 0 without a known leader.
     #[prost(uint64, tag = "4")]
     pub leader: u64,
-    /// The raft index that is committed, as known to the member.
+    /// Committed raft index, as known to the member.
     #[prost(uint64, tag = "5")]
     pub raft_index: u64,
-    /// The raft term.
+    /// Raft term.
     #[prost(uint64, tag = "6")]
     pub raft_term: u64,
-    /// The raft index that it has applied.
+    /// Raft index that the member has applied.
     #[prost(uint64, tag = "7")]
     pub raft_applied_index: u64,
-    /// Its errors.
+    /// Errors of the member.
     #[prost(string, repeated, tag = "8")]
     pub errors: Vec<String>,
-    /// True if it is a learner, which does not vote.
+    /// True for a learner, which does not vote.
     #[prost(bool, tag = "10")]
     pub is_learner: bool,
 }
 
-/// Transfers leadership. Only the leader accepts it.
+/// Transfers leadership. Only the leader accepts the request.
 #[derive(Clone, PartialEq, Message)]
 pub struct MoveLeaderRequest {
-    /// The id of the new leader.
+    /// Id of the new leader.
     #[prost(uint64, tag = "1")]
     pub target_id: u64,
 }
 
-/// The response to [`MoveLeaderRequest`].
+/// Response to [`MoveLeaderRequest`].
 #[derive(Clone, PartialEq, Message)]
 pub struct MoveLeaderResponse {
     /// See [`ResponseHeader`].

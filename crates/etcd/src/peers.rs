@@ -1,23 +1,23 @@
-//! The connections between members, as a member counts them.
+//! Connections between members, as a member counts them.
 //!
-//! A member accepts no change of the members while it counts another one as disconnected, and no call of etcd's API tells
+//! A member accepts no change of the members while another one counts as disconnected, and no call of etcd's API tells
 //! which one. The metric `etcd_network_active_peers` does (`server/etcdserver/api/rafthttp/metrics.go` of etcd 3.6).
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// The path of the metrics, on the port for clients.
+/// Path of the metrics, on the port for clients.
 pub(crate) const PATH: &str = "/metrics";
-/// The gauge of a connection.
+/// Gauge of a connection.
 const ACTIVE: &str = "etcd_network_active_peers";
 
-/// The ids of the members to which this one counts as connected, from its metrics.
+/// Returns the ids of the members that count as connected, from the metrics of this member.
 pub(crate) fn read(metrics: &str) -> BTreeSet<u64> {
     let samples = metrics.lines().filter_map(|line| line.strip_prefix(ACTIVE));
     samples.filter_map(connected).collect()
 }
 
-/// The remote member of a sample such as `{Local="a1",Remote="b2"} 1`, if its value is not 0.
+/// Returns the remote member of a sample such as `{Local="a1",Remote="b2"} 1`, if the value is not 0.
 fn connected(sample: &str) -> Option<u64> {
     let (labels, value) = sample.strip_prefix('{')?.rsplit_once('}')?;
     let value: f64 = value.trim().parse().ok()?;
@@ -28,7 +28,7 @@ fn connected(sample: &str) -> Option<u64> {
     (value > 0.0).then_some(id)
 }
 
-/// The metrics of the member `local`, with each other member and whether it counts as connected.
+/// Returns the metrics of the member `local`, from the other members and true for each that counts as connected.
 pub(crate) fn write(local: u64, peers: &[(u64, bool)]) -> String {
     let mut text = format!(
         "# HELP {ACTIVE} The current number of active peer connections.\n# TYPE {ACTIVE} gauge\n"

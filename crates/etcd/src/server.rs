@@ -17,7 +17,7 @@ use crate::messages::{
 };
 use crate::peers;
 
-/// A member. It is called on the task of the connection and must not block.
+/// A member. Called on the task of the connection; must not block.
 #[allow(missing_docs)] // The names are those of etcd's API.
 pub trait Service: Send + Sync + 'static {
     fn member_list(&self, request: MemberListRequest) -> Result<MemberListResponse, Status>;
@@ -30,11 +30,11 @@ pub trait Service: Send + Sync + 'static {
     fn alarm(&self, request: AlarmRequest) -> Result<AlarmResponse, Status>;
     fn status(&self, request: StatusRequest) -> Result<StatusResponse, Status>;
     fn move_leader(&self, request: MoveLeaderRequest) -> Result<MoveLeaderResponse, Status>;
-    /// The id of this member, and each other member with whether it counts as connected.
+    /// Returns the id of this member, and the other members with true for each that counts as connected.
     fn peers(&self) -> (u64, Vec<(u64, bool)>);
 }
 
-/// The limits of a client: calls of members are small.
+/// Limits of a client: calls of members are small.
 const LIMITS: Limits = Limits {
     message: 1 << 20,
     calls: 256,
@@ -54,7 +54,7 @@ where
     let _ = grpc::serve(stream, member, LIMITS, CancellationToken::new()).await;
 }
 
-/// A member as a service of gRPC.
+/// A member as a gRPC service.
 struct Served<M>(Arc<M>);
 
 impl<M: Service> grpc::Service for Served<M> {

@@ -11,7 +11,7 @@ use crate::{Client, Code, Error, Status};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A CA, and a certificate signed by it with its key, in PEM.
+/// CA, and a certificate signed by the CA with its key, in PEM.
 struct Site {
     ca: String,
     certificate: String,

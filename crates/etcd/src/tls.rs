@@ -21,28 +21,28 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 /// gRPC is HTTP/2, and Go's clients require ALPN.
 const ALPN: &[u8] = b"h2";
 
-/// Why certificates or keys cannot be used.
+/// Unusable certificate or key.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// Not PEM, or without the expected item.
+    /// Text that is not PEM, or lacks the expected item.
     #[error("{what} cannot be read: {problem}")]
     Pem {
-        /// The text.
+        /// Name of the text.
         what: &'static str,
-        /// The error.
+        /// Error of the parser.
         problem: String,
     },
-    /// A certificate or key that cannot be used.
+    /// Certificate or key that cannot be used.
     #[error("{what} cannot be used: {problem}")]
     Unusable {
-        /// The certificate or key.
+        /// Name of the certificate or key.
         what: &'static str,
-        /// The error.
+        /// Error of the TLS library.
         problem: String,
     },
 }
 
-/// TLS of a client: its certificate, and the CA of the members.
+/// TLS configuration of a client: a certificate, and the CA of the members.
 #[derive(Clone)]
 pub struct Tls {
     connector: TlsConnector,
@@ -55,11 +55,11 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// A client with certificates from PEM. A member's certificate must be signed by `ca`; its names are not verified,
-    /// because the connection is a forwarded port without a host name.
+    /// Returns a client configuration from PEM. A member's certificate must be signed by `ca`; the names in the
+    /// certificate are not verified, because the connection is a forwarded port without a host name.
     ///
     /// # Errors
-    /// If one of the texts is invalid.
+    /// One of the texts is invalid.
     pub fn client(ca: &str, certificate: &str, key: &SecretString) -> Result<Self, TlsError> {
         let (provider, chain) = (
             provider(),
@@ -96,10 +96,11 @@ impl Tls {
     }
 }
 
-/// TLS of a member, from PEM: clients must have a certificate signed by `ca`, as with kubeadm's `--client-cert-auth`.
+/// Returns the TLS configuration of a member, from PEM. Clients must have a certificate signed by `ca`, as with
+/// kubeadm's `--client-cert-auth`.
 ///
 /// # Errors
-/// If one of the texts is invalid.
+/// One of the texts is invalid.
 pub fn server(ca: &str, certificate: &str, key: &SecretString) -> Result<TlsAcceptor, TlsError> {
     let (provider, chain) = (provider(), certificates(certificate, "the certificate")?);
     let verifier =
@@ -116,7 +117,7 @@ pub fn server(ca: &str, certificate: &str, key: &SecretString) -> Result<TlsAcce
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Verifies a server's chain, but not its name.
+/// Verifier of a server's certificate chain, but not of the name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 
