@@ -1,35 +1,36 @@
-//! Pages of the program's own file in memory.
+//! Memory pages of the program's own file.
 
 use std::ffi::c_void;
 use std::io;
 
 use rustix::mm::{Advice, madvise};
 
-/// A read-only part of the program's file as it is mapped, all of whose pages are those of the file.
+/// Read-only mapping of the program's file in which no page was modified.
 #[derive(Debug)]
 struct Mapping {
     /// Address of the first byte.
     start: usize,
-    /// Bytes.
+    /// Length in bytes.
     length: usize,
     /// Bytes in memory.
     resident: usize,
 }
 
-/// Unmaps the code and the constants of the program that are in memory, and returns the bytes. What is used again is mapped
-/// again, from the cache of the kernel, 64 KiB at a time.
+/// Unmaps the resident code and constants of the program, and returns their bytes. Pages in use are mapped again, from
+/// the page cache of the kernel, 64 KiB at a time.
 ///
-/// A program that runs for months needs a third of the code that its start has read. For use once, when it serves.
+/// A program that runs for months needs only a third of the code read during the start. Call once, when the program
+/// serves.
 ///
 /// # Errors
 ///
-/// `/proc/self` is not there, or the kernel refuses.
+/// `/proc/self` is missing, or the kernel refuses.
 pub fn release() -> io::Result<usize> {
     let mut released = 0;
     for mapping in mappings()? {
-        // SAFETY: the part is mapped privately from a file, without the right to write, and none of its pages differs from the
-        // file, so each byte reads after this call as before it. That the file stays as it is, is what the kernel assumes of
-        // any program: it maps a page when it is first read.
+        // SAFETY: the part is mapped privately from a file, without the right to write, and none of its pages differs
+        // from the file, so each byte reads after this call as before. The kernel assumes of any program that its file
+        // does not change: a page is mapped when first read.
         #[allow(unsafe_code)]
         unsafe {
             madvise(
@@ -49,8 +50,8 @@ fn mappings() -> io::Result<Vec<Mapping>> {
     Ok(parse(&smaps, &program.to_string_lossy()))
 }
 
-/// The parts of `program` in the format of proc_pid_smaps(5). Those with a page of their own (`Anonymous`) are left out: addresses
-/// that the loader has written are in some.
+/// Parses the [`Mapping`]s of `program` in the format of proc_pid_smaps(5). Mappings with modified pages (`Anonymous`)
+/// are left out: the loader has written addresses into some of those.
 fn parse(smaps: &str, program: &str) -> Vec<Mapping> {
     let mut found = Vec::new();
     let mut current: Option<Mapping> = None;
@@ -72,7 +73,7 @@ fn parse(smaps: &str, program: &str) -> Vec<Mapping> {
     found
 }
 
-/// `55ee63da8000-55ee64b2c000 r-xp 00000000 fe:00 12 /path`: first address, bytes, and what follows.
+/// Parses `55ee63da8000-55ee64b2c000 r-xp 00000000 fe:00 12 /path` into first address, length in bytes, and the rest.
 fn header(line: &str) -> Option<(usize, usize, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -81,7 +82,7 @@ fn header(line: &str) -> Option<(usize, usize, &str)> {
     Some((start, end.checked_sub(start)?, rest))
 }
 
-/// True if it is mapped privately, for reading or running alone, from the file of the program.
+/// True for a private mapping of the program's file without write permission.
 fn is_code(rest: &str, program: &str) -> bool {
     (rest.starts_with("r-xp ") || rest.starts_with("r--p "))
         && rest
@@ -129,7 +130,7 @@ mod tests {
     fn a_program_goes_on_without_the_code_that_was_in_memory() {
         let released = release().unwrap();
         assert!(released > 100 << 10, "{released} bytes");
-        // What runs here is mapped again, and little else is.
+        // Running code is mapped again, and little else is.
         let resident: usize = mappings().unwrap().iter().map(|it| it.resident).sum();
         assert!(resident > 0);
         let text: Vec<String> = (0..100).map(|number| format!("{number:>5}")).collect();

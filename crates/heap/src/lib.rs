@@ -1,6 +1,7 @@
-//! Memory of the program that links this crate: the allocator, jemalloc, which returns unused memory to the operating system by
-//! itself (docs/adr/0060), and pages of the program's own file, which [`code::release`] unmaps (docs/adr/0075). It is the one
-//! crate with unsafe code: the name under which jemalloc reads its settings, and that call.
+//! Memory of a program that links this crate: the allocator, jemalloc, with a background thread for the return of
+//! unused memory to the operating system (docs/adr/0060), and pages of the program's own file, unmapped by
+//! [`code::release`] (docs/adr/0075). Only this crate has unsafe code: the exported name of the jemalloc settings, and
+//! the call of madvise(2) in [`code`].
 
 #[cfg(target_os = "linux")]
 pub mod code;
@@ -9,8 +10,9 @@ pub mod code;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// The settings of jemalloc, which end with a zero byte. Two arenas, since there are few cores and gaps are for each
-/// arena; a thread that returns what has been unused for a second; `MALLOC_CONF` in the environment comes before them.
+/// Settings of jemalloc, zero-terminated. Two arenas, since there are few cores and fragmentation grows with each
+/// arena; a background thread returns memory after one second without use. `MALLOC_CONF` in the environment takes
+/// precedence.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 // SAFETY: jemalloc reads a pointer to text that ends with a zero byte under this name, and a reference to an array is one.
@@ -24,7 +26,7 @@ static SETTINGS: &[u8; 70] =
 mod tests {
     use std::time::{Duration, Instant};
 
-    /// Bytes of memory of this process that are in no file.
+    /// Returns the resident bytes of this process outside of files.
     fn resident() -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let line = status.lines().find(|line| line.starts_with("RssAnon:"));
