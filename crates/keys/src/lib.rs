@@ -1,8 +1,8 @@
 //! RSA keys. The primes come from `crypto-primes`, which needs a third of the processor time of the crate `rsa`
-//! (docs/adr/0018); `rsa` builds the key from them and checks it.
+//! (docs/adr/0018); `rsa` builds the [`RsaPrivateKey`] from the primes and checks the key.
 //!
-//! A crate of its own, because the search for primes is generic: it is optimised like the crate that asks for it, and this
-//! one is optimised for speed in every profile (docs/adr/0066).
+//! A crate of its own, because the search for primes is generic code: generic code is optimised like the calling crate,
+//! and this crate is optimised for speed in every profile (docs/adr/0066).
 
 use std::sync::LazyLock;
 
@@ -14,24 +14,26 @@ use getrandom::SysRng;
 use rsa::{BigUint, RsaPrivateKey};
 use zeroize::Zeroizing;
 
-/// Why there is no key.
+/// Reason why no key was generated.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The public exponent of all keys, which is also that of Go and of openssl.
+/// Public exponent of all keys, as in Go and openssl.
 const EXPONENT: u32 = 65537;
-/// A composite number passes as a prime with a probability of at most 2 to the power of minus this (FIPS 186-5).
+/// Security level of the prime tests in bits: a composite number passes as a prime with a probability of at most 2 to
+/// the power of minus [`CERTAINTY`] (FIPS 186-5).
 const CERTAINTY: u32 = 128;
 
-/// The size of the primes of a key of 2048 bits.
+/// Size of the primes of a 2048-bit key, in bits.
 const USUAL: u32 = 1024;
-/// How primes of that size are tested. The number of tests takes as long to find as a tenth of a key.
+/// Options of the tests for primes of [`USUAL`] bits, cached: finding the number of tests takes a tenth of the time of
+/// a key.
 static USUAL_TESTS: LazyLock<Option<fips::FipsOptions>> =
     LazyLock::new(|| fips::FipsOptions::with_error_bound(USUAL, CERTAINTY));
 
-/// A new key with a modulus of `bits` bits, an even number such as 2048.
+/// Generates a key with a modulus of `bits` bits, an even number such as 2048.
 ///
 /// # Errors
-/// No random numbers can be had, or no number of tests suffices for primes of this size.
+/// The system has no random numbers, or no number of tests suffices for primes of this size.
 pub fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
     let mut random = UnwrapErr(SysRng);
     let half = bits / 2;
@@ -51,7 +53,7 @@ pub fn generate(bits: u32) -> Result<RsaPrivateKey, Failure> {
     }
 }
 
-/// A prime whose two highest bits are set, so that the product of two has twice as many bits.
+/// Generates a prime with the two highest bits set, so that a product of two primes has twice as many bits.
 fn prime(
     bits: u32,
     options: fips::FipsOptions,
