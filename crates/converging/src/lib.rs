@@ -1,7 +1,7 @@
 //! For tests alone: the two properties of every plan.
 //!
-//! A plan that was applied and is planned again is empty. A plan that is cut off after any step and planned again leads to
-//! the same end state, with nothing created twice and nothing left over.
+//! A plan that was applied and is planned again is empty. A plan that is cut off after any step and planned again leads
+//! to the same end state, with nothing created twice and nothing left over.
 //!
 //! A test brings a [`World`]: a model of the API that the steps of a plan change, with the rules of the real one.
 
@@ -9,42 +9,41 @@
 
 use std::fmt::Debug;
 
-/// More plans than any test needs.
+/// Limit on the number of plans, more than any test needs.
 const MOST: usize = 1000;
 
-/// State that a plan reads, and its steps change.
+/// State that a plan reads and its steps change.
 pub trait World: Clone {
-    /// A request of the controller.
+    /// Request of the controller.
     type Step: Debug;
-    /// State to compare in the end: everything that is there, without ids, times and other values that differ from run
-    /// to run.
+    /// State for comparison at the end: everything in the world, without ids, times and other values that differ from
+    /// run to run.
     type State: PartialEq + Debug;
 
-    /// Steps of a reconcile now, in this order.
+    /// Returns the steps of a reconcile now, in order.
     fn plan(&self) -> Vec<Self::Step>;
 
     /// Executes a step of the last plan. Panics where the real API would reject it.
     fn take(&mut self, step: Self::Step);
 
-    /// Continues what goes on without the controller, for example changes that are pending. Returns whether anything
-    /// changed.
+    /// Continues work outside of the controller, for example pending changes. Returns true if anything changed.
     fn pass(&mut self) -> bool {
         false
     }
 
-    /// The state that is compared.
+    /// Returns the state for comparison.
     fn state(&self) -> Self::State;
 }
 
-/// Plans and applies until nothing is to be done and nothing goes on. Returns the number of steps.
+/// Plans and applies until no step remains and [`World::pass`] changes nothing. Returns the number of steps.
 ///
 /// # Panics
-/// When this does not come to an end, or a step is rejected.
+/// The plans do not come to an end, or a step is rejected.
 pub fn settle<W: World>(world: &mut W) -> usize {
     run(world, usize::MAX)
 }
 
-/// The same, but ends after this many steps. Returns the number of steps that were taken.
+/// As [`settle`], but ends after this many steps. Returns the number of steps taken.
 ///
 /// # Panics
 /// As [`settle`].
@@ -52,11 +51,11 @@ pub fn cut_off<W: World>(world: &mut W, steps: usize) -> usize {
     run(world, steps)
 }
 
-/// Checks both properties from this state: with a cut after each step, and with a plan of its own for each step. Returns
-/// the end state.
+/// Checks both properties from this state: with a cut after each step, and with a new plan for each step. Returns the
+/// end state.
 ///
 /// # Panics
-/// When one of them does not hold.
+/// A property does not hold.
 pub fn check<W: World>(world: &W) -> W {
     let mut end = world.clone();
     let steps = settle(&mut end);
@@ -72,7 +71,7 @@ pub fn check<W: World>(world: &W) -> W {
     end
 }
 
-/// The same with a few cuts, for worlds in which a plan takes long: each number of `cuts` stands for one of the steps.
+/// As [`check`] with a few cuts, for worlds with slow plans: each number of `cuts` selects one step.
 ///
 /// # Panics
 /// As [`check`].

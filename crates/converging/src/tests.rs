@@ -2,7 +2,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 
-/// Names are wanted, and each that is there is marked once it is there for a while.
+/// Wanted names. An existing name is marked after it has existed for a while.
 #[derive(Clone, Debug, Default)]
 struct Names {
     wanted: Vec<&'static str>,
@@ -16,7 +16,7 @@ enum Flaw {
     Blind,
     /// The plan deletes nothing.
     LeavesOver,
-    /// The plan creates nothing beside what is left of a plan that was cut off.
+    /// After a cut, the plan creates nothing besides the remains of the first plan.
     GivesUp,
 }
 
@@ -103,7 +103,7 @@ fn a_plan_without_flaws_comes_to_the_same_end_from_each_cut() {
 fn a_plan_with_a_flaw_fails() {
     assert!(fails(&names(Some(Flaw::Blind))).contains("taken"));
     assert!(fails(&names(Some(Flaw::GivesUp))).contains("cut off after 1 steps"));
-    // It ends, and the test sees what is left over.
+    // The plans end, and the test sees the remains.
     let end = check(&names(Some(Flaw::LeavesOver)));
     assert_eq!(end.state().len(), 4);
 }
