@@ -1,4 +1,4 @@
-//! The variables that every class has: `builtin.cluster`, `builtin.controlPlane` and `builtin.machineDeployment`.
+//! Variables of every class: `builtin.cluster`, `builtin.controlPlane` and `builtin.machineDeployment`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use api::core::v1beta2::{Cluster, NetworkRanges};
 use api::kube::ResourceExt;
 use serde_json::{Value, json};
 
-/// The fields of all builtin variables, which patches may refer to.
+/// Fields of all builtin variables, for reference by patches.
 pub const PATHS: [&str; 27] = [
     "builtin.cluster.name",
     "builtin.cluster.namespace",
@@ -36,7 +36,8 @@ pub const PATHS: [&str; 27] = [
     "builtin.machineDeployment.metadata.labels",
     "builtin.machineDeployment.metadata.annotations",
 ];
-/// Builtin variables of upstream that are left out: the names of templates, which here depend on their content.
+/// Builtin variables of upstream without support here: the names of templates, which depend on the content of the
+/// templates.
 pub const NAMES_OF_TEMPLATES: [&str; 3] = [
     "builtin.controlPlane.machineTemplate.infrastructureRef.name",
     "builtin.machineDeployment.bootstrap.configRef.name",
@@ -46,9 +47,9 @@ pub const NAMES_OF_TEMPLATES: [&str; 3] = [
 /// Labels and annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// The labels.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// The annotations.
+    /// Annotations.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -58,7 +59,7 @@ impl Metadata {
     }
 }
 
-/// `builtin.cluster`; nothing without a topology.
+/// Returns `builtin.cluster`; empty without a topology.
 pub fn cluster(cluster: &Cluster) -> Value {
     let topology = cluster.spec.topology.as_ref();
     let namespace = cluster.namespace().unwrap_or_default();
@@ -91,7 +92,7 @@ pub fn cluster(cluster: &Cluster) -> Value {
     }))
 }
 
-/// `builtin.controlPlane`.
+/// Returns `builtin.controlPlane`.
 pub fn control_plane(
     name: &str,
     version: &str,
@@ -106,7 +107,7 @@ pub fn control_plane(
     }))
 }
 
-/// `builtin.machineDeployment`, for the deployment `name` of this class and place of the topology.
+/// Returns `builtin.machineDeployment` for the deployment `name` of this class and place in the topology.
 pub fn machine_deployment(
     (name, class, topology_name): (&str, &str, &str),
     version: &str,
@@ -123,7 +124,7 @@ pub fn machine_deployment(
     }))
 }
 
-/// The family of the addresses of Services and Pods, as upstream names it.
+/// Returns the IP family of Services and Pods, under upstream's names.
 fn family(services: &[String], pods: &[String]) -> &'static str {
     let of = |ranges: &[String]| {
         let six = ranges.iter().filter(|range| range.contains(':')).count();
@@ -143,7 +144,7 @@ fn family(services: &[String], pods: &[String]) -> &'static str {
     }
 }
 
-/// Without nulls, and empty texts, lists and objects: variables without a value have none.
+/// Removes nulls, and empty texts, lists and objects: variables without a value have none.
 fn without_empty(value: Value) -> Value {
     let Value::Object(fields) = value else {
         return value;

@@ -1,4 +1,4 @@
-//! Validation of a ClusterClass beyond its schema: what its variables, patches and names need to be of use.
+//! Validation of a ClusterClass beyond the schema: rules for variables, patches and names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,11 @@ use crate::patches::{Place, Target, matches};
 use crate::template::Template;
 use crate::{template, variables};
 
-/// The limit of names of objects that label values and host names are made from.
+/// Maximum length of names of objects, which become label values and host names.
 const LONGEST: usize = 63;
 
-/// Every error of a ClusterClass; none if its spec cannot be decoded, which is reported elsewhere.
+/// Returns a [`FieldError`] for every violation of a ClusterClass. A spec that cannot be decoded gives none here: the
+/// error is reported elsewhere.
 pub fn problems(object: &Value) -> Vec<FieldError> {
     let Ok(spec) = ClusterClassSpec::deserialize(&object["spec"]) else {
         return Vec::new();
@@ -97,7 +98,7 @@ fn parsed(template: &str, path: String, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The places and templates of a class.
+/// Returns the templates of a class with their places.
 fn targets(spec: &ClusterClassSpec) -> Vec<Target> {
     let mut all = vec![
         (
@@ -205,7 +206,7 @@ fn of_change(
     }
 }
 
-/// Why a variable cannot be referred to.
+/// Returns the reason why a patch cannot refer to a variable.
 fn unknown(spec: &ClusterClassSpec, path: &str) -> Option<String> {
     let end = path.find(['.', '[']).unwrap_or(path.len());
     let name = &path[..end];
@@ -252,11 +253,11 @@ fn names(spec: &ClusterClassSpec, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The name that a template of names gives to an object of a cluster; of a MachineDeployment with its name in the
+/// Renders a name template for an object of a cluster. `topology_name` is the name of a MachineDeployment in the
 /// topology.
 ///
 /// # Errors
-/// When the template cannot be rendered, or does not give a name of an object.
+/// The template cannot be rendered, or does not give a valid name.
 pub fn named(
     template: &str,
     cluster: &str,
@@ -298,7 +299,7 @@ pub fn named(
     }
 }
 
-/// A name cut to the limit; one that ends with the random part keeps it.
+/// Cuts a name to [`LONGEST`], keeping the random part at the end.
 pub(crate) fn shortened(name: &str, random: &str) -> String {
     if name.len() <= LONGEST || !name.is_ascii() {
         return name.to_owned();

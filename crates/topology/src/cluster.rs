@@ -1,4 +1,4 @@
-//! Validation of the topology of a Cluster against its ClusterClass, and its defaults.
+//! Validation of the topology of a Cluster against the [`ClusterClass`], and defaults.
 
 use api::admission::FieldError;
 use api::core::v1beta2::{ClusterClass, ClusterSpec, Topology, Variable};
@@ -6,7 +6,7 @@ use api::core::v1beta2::{ClusterClass, ClusterSpec, Topology, Variable};
 use crate::upgrade::reachable;
 use crate::variables::{self, Definition, Values};
 
-/// A topology with the defaults of the class's variables.
+/// Returns a topology with the defaults of the class's variables.
 pub fn defaulted(topology: &Topology, definitions: &[Definition]) -> Topology {
     let mut after = topology.clone();
     let values = topology.variables.as_deref().unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn defaulted(topology: &Topology, definitions: &[Definition]) -> Topology {
     after
 }
 
-/// The references of a Cluster to objects of other kinds than those of the class: the objects cannot be replaced.
+/// Returns errors for references of a Cluster whose kinds differ from the class: such objects cannot be replaced.
 pub fn incompatible(class: &ClusterClass, spec: &ClusterSpec) -> Vec<FieldError> {
     let class = &class.spec;
     let pairs = [
@@ -68,13 +68,14 @@ pub fn incompatible(class: &ClusterClass, spec: &ClusterSpec) -> Vec<FieldError>
     errors
 }
 
-/// The values of one part of a topology that override those of the cluster.
+/// Returns the values of one part of a topology that override the values of the cluster.
 pub fn overrides(part: Option<&api::core::v1beta2::VariableOverrides>) -> &[Variable] {
     let values = part.and_then(|part| part.overrides.as_deref());
     values.unwrap_or_default()
 }
 
-/// Every error of a topology with defaults. `reached` is the version of its control plane, if there is one.
+/// Returns a [`FieldError`] for every violation of a topology with defaults. `reached` is the version of the control
+/// plane, if there is one.
 pub fn problems(
     class: &ClusterClass,
     definitions: &[Definition],
@@ -145,7 +146,7 @@ fn of_workers(class: &ClusterClass, topology: &Topology, errors: &mut Vec<FieldE
     }
 }
 
-/// A health check that is enabled must be defined.
+/// Checks that an enabled health check is defined.
 fn of_health(class: &ClusterClass, topology: &Topology, errors: &mut Vec<FieldError>) {
     let plane = topology.control_plane.as_ref();
     let check = plane.and_then(|plane| plane.health_check.as_ref());
@@ -180,7 +181,8 @@ fn of_health(class: &ClusterClass, topology: &Topology, errors: &mut Vec<FieldEr
     }
 }
 
-/// The version is one of the class, if it lists any; the one that the control plane has already may have left the list.
+/// Checks that the class lists the version, if the class lists any. The present version of the control plane may have
+/// left the list.
 fn version(
     class: &ClusterClass,
     topology: &Topology,

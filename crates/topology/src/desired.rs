@@ -1,13 +1,12 @@
-//! The objects of a Cluster that has a topology.
+//! Objects of a Cluster that has a topology.
 //!
-//! Templates of the class are patched first; the objects are then created from them, and what the topology and the class
-//! define is set in them, so that no patch can undo it. Names, labels, annotations and owners are upstream's.
+//! Templates of the class are patched first. The objects are then created from the templates, with the fields of the
+//! topology and the class set last, so that no patch can undo them. Names, labels, annotations and owners are
+//! upstream's. Pure: [`desired`] turns an [`Input`] into a [`Desired`].
 //!
-//! ```text
-//!   plane     the control plane
-//!   workers   MachineDeployments
-//!   health    MachineHealthChecks
-//! ```
+//! - `plane`: the control plane
+//! - `workers`: MachineDeployments
+//! - `health`: MachineHealthChecks
 
 use std::collections::BTreeMap;
 
@@ -32,10 +31,10 @@ mod workers;
 
 pub use workers::Deployment;
 
-/// The templates of a class, by reference.
+/// Templates of a class, by reference (see [`key`]).
 pub type Templates = BTreeMap<(String, String, String), Value>;
 
-/// The key of a template in [`Templates`].
+/// Returns the key of a template in [`Templates`].
 pub fn key(reference: &VersionedReference) -> (String, String, String) {
     let VersionedReference {
         api_version,
@@ -45,48 +44,48 @@ pub fn key(reference: &VersionedReference) -> (String, String, String) {
     (api_version.clone(), kind.clone(), name.clone())
 }
 
-/// From what the objects are computed.
+/// Input of [`desired`].
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The Cluster.
+    /// Cluster.
     pub cluster: &'a Cluster,
-    /// Its class.
+    /// Class of the Cluster.
     pub class: &'a ClusterClass,
-    /// Its topology, with defaults.
+    /// Topology of the Cluster, with defaults.
     pub topology: &'a Topology,
-    /// The templates of the class.
+    /// Templates of the class.
     pub templates: &'a Templates,
-    /// Names of the MachineDeployments that exist, by their names in the topology.
+    /// Names of the existing MachineDeployments, by their names in the topology.
     pub deployments: &'a BTreeMap<String, String>,
-    /// The versions, and what waits.
+    /// Versions to use, and upgrades that wait.
     pub decisions: &'a Decisions,
     /// True if the control plane follows the contract v1beta1.
     pub older_plane: bool,
 }
 
-/// The objects of a Cluster.
+/// Objects of a Cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Desired {
-    /// The infrastructure of the cluster as a whole.
+    /// Infrastructure of the cluster as a whole.
     pub infrastructure: Value,
-    /// The control plane; its reference to the template of its machines is set by [`Desired::refer`].
+    /// Control plane, without the reference to the template of the machines; [`Desired::refer`] sets the reference.
     pub control_plane: Value,
-    /// The template of its machines.
+    /// Template of the control plane machines.
     pub control_plane_machines: Option<Value>,
-    /// The health check of its machines.
+    /// Health check of the control plane machines.
     pub control_plane_check: Option<Value>,
-    /// The MachineDeployments, in the order of the topology.
+    /// MachineDeployments, in the order of the topology.
     pub deployments: Vec<Deployment>,
     older_plane: bool,
 }
 
-/// Why the objects cannot be computed.
+/// Reason why the objects cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DesiredError {
-    /// A patch fails.
+    /// Failed patch.
     #[error(transparent)]
     Patch(#[from] PatchFailed),
-    /// The class, a template or a name is wrong.
+    /// Invalid class, template or name.
     #[error("{0}")]
     Class(String),
 }
@@ -94,7 +93,7 @@ pub enum DesiredError {
 /// Computes the objects of a Cluster.
 ///
 /// # Errors
-/// When a template is missing or malformed, a patch fails, or a name cannot be rendered.
+/// A template is missing or malformed, a patch fails, or a name cannot be rendered.
 pub fn desired(input: &Input<'_>) -> Result<Desired, DesiredError> {
     let mut targets = Vec::new();
     let spec = &input.class.spec;
@@ -169,7 +168,7 @@ pub fn desired(input: &Input<'_>) -> Result<Desired, DesiredError> {
 }
 
 impl Desired {
-    /// Sets the references to the templates by their names, which the caller may have changed.
+    /// Sets the references to the templates by name; the caller may have changed the names.
     pub fn refer(&mut self) {
         if let Some(machines) = &self.control_plane_machines {
             plane::refer(&mut self.control_plane, machines, self.older_plane);
@@ -212,7 +211,7 @@ impl Input<'_> {
         name.map_err(|problem| DesiredError::Class(format!("the name of {part}: {problem}")))
     }
 
-    /// A template of the class with its place and variables.
+    /// Returns a template of the class with its [`Place`] and variables.
     fn target(
         &self,
         place: Place,
@@ -238,7 +237,7 @@ impl Input<'_> {
         })
     }
 
-    /// Labels and annotations that all objects of the topology have, besides their own.
+    /// Returns `given` with the labels and annotations of all objects of the topology.
     fn marked(&self, given: &Metadata, reference: &VersionedReference) -> Metadata {
         let mut marked = given.clone();
         marked
@@ -256,7 +255,7 @@ impl Input<'_> {
         marked
     }
 
-    /// An object from a template, as a template says it.
+    /// Returns an object with the content of a template.
     fn object(
         &self,
         template: &Value,
@@ -290,7 +289,7 @@ impl Input<'_> {
         }))
     }
 
-    /// A template of this Cluster from a template of the class.
+    /// Returns a template of this Cluster from a template of the class.
     fn template(
         &self,
         template: &Value,
@@ -322,7 +321,7 @@ impl Input<'_> {
         object
     }
 
-    /// A reference to the Cluster as an owner that is not the controller.
+    /// Returns a reference to the Cluster as an owner that is not the controller.
     fn owner(&self) -> Value {
         json!({
             "apiVersion": api::core::v1beta2::API_VERSION,
@@ -345,7 +344,7 @@ impl Input<'_> {
     }
 }
 
-/// The labels and annotations in the JSON of some metadata.
+/// Returns the labels and annotations in the JSON of some metadata.
 fn of_object(metadata: &Value) -> Metadata {
     let strings = |name: &str| {
         let fields = metadata.get(name).and_then(Value::as_object);
@@ -360,7 +359,7 @@ fn of_object(metadata: &Value) -> Metadata {
     }
 }
 
-/// Labels and annotations of the topology, and those of the class that it does not have.
+/// Returns labels and annotations of topology and class; the topology takes precedence.
 fn combined(
     topology: Option<&api::core::v1beta2::TemplateMeta>,
     class: Option<&api::core::v1beta2::TemplateMeta>,
@@ -382,7 +381,7 @@ fn merge(into: &mut Metadata, given: &Metadata) {
     into.annotations.extend(given.annotations.clone());
 }
 
-/// The object at `path` in `object`; it is created if absent.
+/// Returns the object at `path` in `object`, created if absent.
 fn nested<'a>(object: &'a mut Value, path: &[&str]) -> &'a mut Map<String, Value> {
     let mut at = object;
     for name in path {

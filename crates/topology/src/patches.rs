@@ -1,7 +1,7 @@
-//! Patches of a ClusterClass: JSON patches of its templates, with values from variables and Go templates.
+//! Patches of a ClusterClass: JSON patches of the templates, with values from variables and Go templates.
 //!
-//! As upstream, the patches are applied in their order, each to all templates that one of its selectors matches; a
-//! template matches in the version in which the class refers to it.
+//! As upstream, the patches are applied in order, each to all templates that match a selector; a template matches in
+//! the version in which the class refers to it.
 
 use api::core::v1beta2::{ClassPatch, JsonPatch, MatchClasses, PatchOperation, PatchSelector};
 use serde_json::{Map, Value, json};
@@ -9,33 +9,33 @@ use serde_json::{Map, Value, json};
 use crate::template::Template;
 use crate::variables::{self, BUILTIN, Named};
 
-/// The place of a template in a class.
+/// Place of a template in a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The infrastructure of the cluster as a whole.
+    /// Infrastructure of the cluster as a whole.
     InfrastructureCluster,
-    /// The control plane.
+    /// Control plane.
     ControlPlane,
-    /// The machines of the control plane.
+    /// Machines of the control plane.
     ControlPlaneMachines,
     /// Bootstrap or machines of a class of MachineDeployments.
     MachineDeployment(String),
 }
 
-/// A template, with the variables that concern it alone.
+/// Template, with the variables for this template alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// Its place.
+    /// Place in the class.
     pub place: Place,
-    /// The template, with `apiVersion` and `kind` as the class refers to it.
+    /// Template, with `apiVersion` and `kind` as the class refers to it.
     pub object: Value,
-    /// `controlPlane` or `machineDeployment` of the builtin variables.
+    /// Builtin variable `controlPlane` or `machineDeployment`.
     pub builtin: Option<(&'static str, Value)>,
-    /// Values of variables that override those of the Cluster.
+    /// Values of variables that override the values of the Cluster.
     pub overrides: Vec<api::core::v1beta2::Variable>,
 }
 
-/// A patch that cannot be applied.
+/// Patch that cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("patch {patch} of the ClusterClass cannot be applied to {kind}: {problem}")]
 pub struct PatchFailed {
@@ -47,10 +47,11 @@ pub struct PatchFailed {
     pub problem: String,
 }
 
-/// Applies all patches of a class to its templates. `values` are those of the Cluster, `cluster` is `builtin.cluster`.
+/// Applies all patches of a class to its templates. `values` are the values of the Cluster, `cluster` is
+/// `builtin.cluster`.
 ///
 /// # Errors
-/// The first patch that fails.
+/// [`PatchFailed`] for the first patch that fails.
 pub fn apply(
     patches: &[ClassPatch],
     targets: &mut [Target],
@@ -76,7 +77,7 @@ pub fn apply(
     Ok(())
 }
 
-/// The variables with which a template is patched.
+/// Returns the variables for the patches of a template.
 pub fn variables_of(
     target: &Target,
     values: &[api::core::v1beta2::Variable],
@@ -92,7 +93,7 @@ pub fn variables_of(
     all
 }
 
-/// The changed template; `None` if the patch is not for it.
+/// Returns the changed template; `None` if the patch does not apply to the template.
 fn patched(patch: &ClassPatch, target: &Target, values: &Named) -> Result<Option<Value>, String> {
     let definitions = patch.definitions.iter().flatten().enumerate();
     let mut matching = definitions
@@ -123,7 +124,7 @@ fn is_enabled(patch: &ClassPatch, values: &Named) -> Result<bool, String> {
     Ok(value == json!(true))
 }
 
-/// One operation, in the words of RFC 6902.
+/// Returns one operation in the form of RFC 6902.
 fn operation(change: &JsonPatch, values: &Named) -> Result<Value, String> {
     let mut operation = json!({ "op": change.op.as_str(), "path": change.path });
     if change.op != PatchOperation::Remove {
@@ -150,7 +151,7 @@ fn value(change: &JsonPatch, values: &Named) -> Result<Value, String> {
     }
 }
 
-/// Output of a template, read as YAML.
+/// Renders a template and reads the output as YAML.
 fn rendered(template: &str, values: &Named) -> Result<Value, String> {
     let template = Template::parse(template).map_err(|error| error.to_string())?;
     let text = template.render(&variables::data(values));

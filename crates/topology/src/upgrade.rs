@@ -7,15 +7,17 @@ use api::conditions::Verdict;
 use api::core::v1beta2::Topology;
 use api::version::Version;
 
-/// Annotation of a MachineDeployment of a topology: its upgrade is left to a later change of the topology.
+/// Annotation of a MachineDeployment of a topology: the upgrade is left to a later change of the topology.
 pub const DEFER_UPGRADE: &str = "topology.cluster.x-k8s.io/defer-upgrade";
-/// Annotation of a MachineDeployment of a topology: its upgrade and those of all after it are left to a later change.
+/// Annotation of a MachineDeployment of a topology: this upgrade and all later ones in the sequence are left to a later
+/// change.
 pub const HOLD_UPGRADE_SEQUENCE: &str = "topology.cluster.x-k8s.io/hold-upgrade-sequence";
-/// Annotation of a Cluster: how many MachineDeployments are upgraded at a time; 1 if absent.
+/// Annotation of a Cluster: number of MachineDeployments to upgrade at a time; 1 if absent.
 pub const UPGRADE_CONCURRENCY: &str = "topology.cluster.x-k8s.io/upgrade-concurrency";
-/// Annotation of a Cluster: the version to which its control plane is upgraded at present.
+/// Annotation of a Cluster: present target version of the control plane's upgrade.
 pub const UPGRADE_STEP: &str = "topology.internal.cluster.x-k8s.io/upgrade-step";
-/// How many minor releases a kubelet may be older than the API server (Kubernetes' version skew policy).
+/// Maximum number of minor releases by which a kubelet may be older than the API server (Kubernetes' version skew
+/// policy).
 const SKEW: u64 = 3;
 
 /// Facts about a control plane.
@@ -23,49 +25,51 @@ const SKEW: u64 = 3;
 pub struct Plane {
     /// Kind of the object, for messages.
     pub kind: String,
-    /// The version in its spec.
+    /// Version in the spec.
     pub version: String,
-    /// The oldest version that its status reports; `None` before the first machine.
+    /// Oldest version in the status; `None` before the first machine.
     pub running: Option<String>,
 }
 
 /// Facts about a MachineDeployment of a topology.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deployment {
-    /// Its name in the topology.
+    /// Name in the topology.
     pub topology_name: String,
     /// Name of the object.
     pub name: String,
-    /// The version in its template.
+    /// Version in the template.
     pub version: String,
-    /// True if a machine of it has another version.
+    /// True if a machine has another version.
     pub upgrading: bool,
 }
 
 /// Next step of an upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decisions {
-    /// The version of the control plane.
+    /// Version of the control plane.
     pub control_plane: String,
-    /// The control plane is left as it is, since its upgrade waits for something: it would be replaced twice.
+    /// True if the control plane stays as it is while the upgrade waits: other changes now would replace the machines
+    /// twice.
     pub control_plane_waits: bool,
-    /// The control plane is being upgraded, or this begins now.
+    /// True if the control plane is being upgraded, or its upgrade begins now.
     pub control_plane_upgrading: bool,
-    /// The versions of the MachineDeployments by their names in the topology.
+    /// Versions of the MachineDeployments by their names in the topology.
     pub deployments: BTreeMap<String, String>,
-    /// Names of MachineDeployments that are left as they are, since their upgrades wait.
+    /// Names of MachineDeployments that stay as they are while their upgrades wait.
     pub waiting: Vec<String>,
     /// MachineDeployments whose upgrades are deferred by an annotation.
     pub deferred: Vec<String>,
     /// Names in the topology of MachineDeployments whose creation waits for the control plane.
     pub not_created: Vec<String>,
-    /// Names of MachineDeployments that are being upgraded.
+    /// Names of MachineDeployments during an upgrade.
     pub upgrading: Vec<String>,
-    /// An upgrade is not complete.
+    /// True if an upgrade is not complete.
     pub in_progress: bool,
 }
 
-/// Decides what an upgrade to the version of `topology` does now. `listed` are the versions of the class, ascending.
+/// Decides the present step of an upgrade to the version of `topology`. `listed` are the versions of the class,
+/// ascending.
 ///
 /// # Errors
 /// A sentence about a version that cannot be reached.
@@ -163,7 +167,7 @@ fn plane_step(
         workers: plane.version.clone(),
     };
     let Some(running) = &plane.running else {
-        // Created for the first time: it gets its first version before another one.
+        // A control plane under creation gets its first version before another one.
         return Ok(keep(false, false));
     };
     if version(running)? < version(&plane.version)? {
@@ -196,10 +200,10 @@ fn plane_step(
     })
 }
 
-/// Checks that a cluster of version `current` can be upgraded to `wanted`, if need be through the versions of the class.
+/// Checks for an upgrade path from version `current` to `wanted`, if need be through the versions of the class.
 ///
 /// # Errors
-/// A sentence about the version that cannot be reached, or that has to be passed and is not known.
+/// A sentence about a version that cannot be reached, or about an unknown version on the path.
 pub fn reachable(current: &str, wanted: &str, listed: Option<&[String]>) -> Result<(), String> {
     let mut at = current.to_owned();
     while at != wanted {
@@ -208,7 +212,7 @@ pub fn reachable(current: &str, wanted: &str, listed: Option<&[String]>) -> Resu
     Ok(())
 }
 
-/// The version that follows `current` on the way to `wanted`.
+/// Returns the next version on the path from `current` to `wanted`.
 fn next(current: &str, wanted: &str, listed: Option<&[String]>) -> Result<String, String> {
     let (now, end) = (version(current)?, version(wanted)?);
     if end < now {
@@ -244,7 +248,7 @@ fn of_topology(topology: &Topology) -> &[api::core::v1beta2::MachineDeploymentTo
     all.unwrap_or_default()
 }
 
-/// True if an annotation defers the upgrade of a MachineDeployment: its own, or one that holds all after it.
+/// True if an annotation defers the upgrade of a MachineDeployment: its own, or one that holds all later upgrades.
 fn is_deferred(topology: &Topology, name: &str) -> bool {
     for deployment in of_topology(topology) {
         let metadata = deployment.metadata.as_ref();
@@ -261,7 +265,7 @@ fn is_deferred(topology: &Topology, name: &str) -> bool {
     false
 }
 
-/// The condition `TopologyReconciled`, with upstream's reasons.
+/// Returns the condition `TopologyReconciled`, with upstream's reasons.
 pub fn verdict(decisions: &Decisions, topology: &Topology, plane: Option<&Plane>) -> Verdict {
     let type_ = "TopologyReconciled";
     if !decisions.in_progress && decisions.not_created.is_empty() {
@@ -318,7 +322,7 @@ pub fn verdict(decisions: &Decisions, topology: &Topology, plane: Option<&Plane>
     Verdict::new(type_, false, reason).because(lines.join("\n"))
 }
 
-/// At most three names.
+/// Formats at most three names.
 fn some(kind: &str, names: &[String]) -> String {
     let kind = if names.len() == 1 {
         kind.to_owned()

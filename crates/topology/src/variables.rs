@@ -1,7 +1,8 @@
 //! Variables of a ClusterClass.
 //!
-//! A definition is a structural schema with CEL rules. It is judged by Cluster API's rules, which are not those of
-//! CustomResourceDefinitions; values are defaulted and validated by the code that does so for custom resources.
+//! A definition is a structural schema with CEL rules. Cluster API's rules for such schemas apply, which differ from
+//! the rules for CustomResourceDefinitions; values are defaulted and validated by the same code as custom resources
+//! ([`Schema`]).
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,12 @@ use apimachinery::names::{label_key_problems, label_value_problems};
 use apimachinery::schema::Schema;
 use serde_json::{Map, Value, json};
 
-/// The name of the variable that has the builtin variables as fields.
+/// Name of the variable with the builtin variables as fields.
 pub const BUILTIN: &str = "builtin";
-/// The only field of the object that a schema of a variable is compiled into: the root of a schema must be an object.
+/// Only field of the object around a variable's schema: the root of a compiled [`Schema`] must be an object.
 const FIELD: &str = "value";
-/// The keywords of a variable's schema that say which values are valid. Cluster API reads no others, and says so of none.
+/// Keywords of a variable's schema that decide which values are valid. Cluster API ignores all others, without an
+/// error.
 const KEYWORDS: [&str; 28] = [
     "additionalProperties",
     "allOf",
@@ -47,7 +49,7 @@ const KEYWORDS: [&str; 28] = [
     "x-kubernetes-validations",
 ];
 
-/// A compiled definition.
+/// Compiled definition.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Name of the variable.
@@ -57,10 +59,10 @@ pub struct Definition {
     schema: Schema,
 }
 
-/// The compiled definitions of a class.
+/// Compiles the definitions of a class.
 ///
 /// # Errors
-/// Every definition that is no valid schema, with paths below `spec.variables`.
+/// Every definition without a valid schema, with paths below `spec.variables`.
 pub fn definitions(variables: &[ClassVariable]) -> Result<Vec<Definition>, Vec<FieldError>> {
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for (at, variable) in variables.iter().enumerate() {
@@ -116,7 +118,7 @@ fn compile(variable: &ClassVariable) -> Result<Schema, Vec<(String, String)>> {
     })
 }
 
-/// Rules that compare a value with the one before: there is none when a topology is reconciled.
+/// Finds rules that compare a value with the old one: a reconcile of a topology has no old value.
 fn about_changes(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
     let rules = schema
         .get("x-kubernetes-validations")
@@ -142,7 +144,7 @@ fn about_changes(schema: &Value, path: &str, found: &mut Vec<(String, String)>) 
     }
 }
 
-/// Labels and annotations of a schema that no object could have. Recursion is bounded by the depth of JSON.
+/// Finds labels and annotations of a schema that no object could have. Recursion is bounded by the depth of JSON.
 fn about_metadata(schema: &Value, path: &str, found: &mut Vec<(String, String)>) {
     let of = |field: &str| {
         schema["x-metadata"][field]
@@ -177,7 +179,7 @@ fn about_metadata(schema: &Value, path: &str, found: &mut Vec<(String, String)>)
     }
 }
 
-/// Leaves only the keywords that count, in nested schemas as well.
+/// Removes all but [`KEYWORDS`], in nested schemas as well.
 fn reduce(schema: &mut Value) {
     let Value::Object(fields) = schema else {
         return;
@@ -201,7 +203,7 @@ fn reduce(schema: &mut Value) {
     }
 }
 
-/// The values of a Cluster with defaults: in those that it has, and of those that it does not have.
+/// Returns the values of a Cluster with defaults: inside of given values, and for variables without a value.
 pub fn defaulted(definitions: &[Definition], values: &[Variable]) -> Vec<Variable> {
     let mut all = overridden(definitions, values);
     for definition in definitions {
@@ -221,7 +223,7 @@ pub fn defaulted(definitions: &[Definition], values: &[Variable]) -> Vec<Variabl
     all
 }
 
-/// Values with defaults in them: overrides get none for values that they do not have.
+/// Returns values with defaults inside; unlike [`defaulted`], variables without a value get none.
 pub fn overridden(definitions: &[Definition], values: &[Variable]) -> Vec<Variable> {
     let with_defaults = |variable: &Variable| {
         let known = definitions.iter().find(|known| known.name == variable.name);
@@ -229,7 +231,7 @@ pub fn overridden(definitions: &[Definition], values: &[Variable]) -> Vec<Variab
             return variable.clone();
         };
         let mut object = json!({ FIELD: variable.value });
-        // A value that would be too large with its defaults stays without them, and validation says so.
+        // A value too large with its defaults stays without them, and validation reports the size.
         match definition.schema.default(&mut object) {
             Ok(()) => Variable {
                 name: variable.name.clone(),
@@ -244,15 +246,15 @@ pub fn overridden(definitions: &[Definition], values: &[Variable]) -> Vec<Variab
 /// Values at `path` of a Cluster, such as `spec.topology.variables`.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
-    /// The path of the list.
+    /// Path of the list.
     pub path: &'a str,
-    /// The values.
+    /// Values of the list.
     pub values: &'a [Variable],
-    /// True if these are all values: overrides need no required ones.
+    /// True for the complete values. Overrides may omit required variables.
     pub complete: bool,
 }
 
-/// Every error of values.
+/// Returns a [`FieldError`] for every invalid value.
 pub fn validate(definitions: &[Definition], all: Values<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Values {
@@ -316,20 +318,20 @@ impl Definition {
     }
 }
 
-/// Values by the name of their variable.
+/// Values by the names of their variables.
 pub type Named = BTreeMap<String, Value>;
 
-/// The values by name; those in `overrides` take precedence.
+/// Returns the values by name; values in `overrides` take precedence.
 pub fn merged(values: &[Variable], overrides: &[Variable]) -> Named {
     let all = values.iter().chain(overrides);
     all.map(|variable| (variable.name.clone(), variable.value.clone()))
         .collect()
 }
 
-/// The value at a path such as `builtin.cluster.name` or `list[0].field`.
+/// Returns the value at a path such as `builtin.cluster.name` or `list[0].field`.
 ///
 /// # Errors
-/// A sentence that names the part of the path that has no value.
+/// A sentence with the part of the path without a value.
 pub fn value<'a>(values: &'a Named, path: &str) -> Result<&'a Value, String> {
     let mut steps = path.split('.');
     let first = steps.next().unwrap_or_default();
@@ -358,7 +360,7 @@ fn step<'a>(value: &'a Value, indices: &[usize], path: &str) -> Result<&'a Value
     Ok(at)
 }
 
-/// `name[0][1]` as its name and indices.
+/// Splits `name[0][1]` into name and indices.
 fn indexed(part: &str) -> Result<(&str, Vec<usize>), String> {
     let Some((name, rest)) = part.split_once('[') else {
         return Ok((part, Vec::new()));
@@ -371,7 +373,7 @@ fn indexed(part: &str) -> Result<(&str, Vec<usize>), String> {
     Ok((name, indices.collect::<Result<_, _>>()?))
 }
 
-/// Variables for the templates of a patch.
+/// Returns variables as data for the templates of a patch.
 pub fn data(values: &Named) -> crate::template::Value {
     let fields: Map<String, Value> = values.clone().into_iter().collect();
     crate::template::Value::from(&Value::Object(fields))

@@ -8,7 +8,7 @@ use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use super::Input;
 use crate::names::{DEPLOYMENT_LABEL, OWNED_LABEL};
 
-/// The health check of the control plane machines.
+/// Returns the health check of the control plane machines.
 pub(super) fn of_plane(input: &Input<'_>, plane: &Value) -> Option<Value> {
     let given = input.topology.control_plane.as_ref();
     let given = given.and_then(|plane| plane.health_check.as_ref());
@@ -34,7 +34,7 @@ pub(super) fn of_plane(input: &Input<'_>, plane: &Value) -> Option<Value> {
     ))
 }
 
-/// The health check of the machines of a MachineDeployment.
+/// Returns the health check of the machines of a MachineDeployment.
 pub(super) fn of_deployment(
     input: &Input<'_>,
     topology: &api::core::v1beta2::MachineDeploymentTopology,
@@ -64,8 +64,8 @@ pub(super) fn of_deployment(
     Some(check(input, name, selector, &rules))
 }
 
-/// Health check of machines: as the topology says, or else the class. None if the topology disables the check, or neither
-/// says anything.
+/// Returns the rules of the topology, or else of the class; `None` if the topology disables the check, or neither has
+/// rules.
 fn rules(enabled: Option<bool>, given: Option<Value>, class: Option<Value>) -> Option<Value> {
     let filled = |rules: &Value| {
         ["checks", "remediation"].iter().any(|part| {

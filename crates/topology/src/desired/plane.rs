@@ -1,4 +1,4 @@
-//! The control plane.
+//! Control plane.
 
 use api::core::v1beta2::MachineDeletion;
 use api::kube::ResourceExt;
@@ -9,7 +9,7 @@ use super::{DesiredError, Input, combined, merge, nested, of_object, taints};
 use crate::builtin::Metadata;
 use crate::names::OWNED_LABEL;
 
-/// The labels and annotations of the control plane, without those that all objects have.
+/// Returns the labels and annotations of the control plane, without the ones common to all objects.
 pub(super) fn metadata(input: &Input<'_>) -> Metadata {
     let plane = input.topology.control_plane.as_ref();
     combined(
@@ -18,7 +18,7 @@ pub(super) fn metadata(input: &Input<'_>) -> Metadata {
     )
 }
 
-/// The control plane from its patched template.
+/// Returns the control plane from its patched template.
 pub(super) fn object(
     input: &Input<'_>,
     template: &Value,
@@ -38,7 +38,7 @@ pub(super) fn object(
             .labels
             .insert(OWNED_LABEL.to_owned(), String::new());
         let mut machines = of_object(&object["spec"]["machineTemplate"]["metadata"]);
-        // What the template says about machines is not overwritten.
+        // Settings of the template for machines are not overwritten.
         let of_template = machines.clone();
         merge(&mut machines, &labelled);
         merge(&mut machines, &of_template);
@@ -85,7 +85,7 @@ pub(super) fn object(
     Ok(object)
 }
 
-/// Where the machines' spec is: in their template in the contract v1beta1.
+/// Returns the settings of the machines: `spec.machineTemplate` in the contract v1beta1, else the `spec` in it.
 fn of_machines(object: &mut Value, older: bool) -> &mut serde_json::Map<String, Value> {
     match older {
         true => nested(object, &["spec", "machineTemplate"]),

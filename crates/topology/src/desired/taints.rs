@@ -2,7 +2,7 @@
 
 use api::core::v1beta2::MachineTaint;
 
-/// The taints of a class and of a topology. Of those with the same key and effect, the topology's is taken.
+/// Returns the taints of class and topology. For the same key and effect, the topology's taint wins.
 pub(super) fn combined(
     topology: Option<&Vec<MachineTaint>>,
     class: Option<&Vec<MachineTaint>>,

@@ -13,18 +13,18 @@ use crate::names::{self, DEPLOYMENT_LABEL, OWNED_LABEL};
 use crate::patches::{Place, Target};
 use crate::upgrade::{DEFER_UPGRADE, HOLD_UPGRADE_SEQUENCE};
 
-/// A MachineDeployment with its templates and health check.
+/// MachineDeployment with its templates and health check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
-    /// Its name in the topology.
+    /// Name in the topology.
     pub topology_name: String,
-    /// The MachineDeployment.
+    /// MachineDeployment.
     pub object: Value,
-    /// The template of what its machines run on their first boot.
+    /// Template of the bootstrap data for the first boot of the machines.
     pub bootstrap: Value,
-    /// The template of its machines.
+    /// Template of the machines.
     pub machines: Value,
-    /// The health check of its machines.
+    /// Health check of the machines.
     pub check: Option<Value>,
 }
 
@@ -45,7 +45,7 @@ impl Deployment {
     }
 }
 
-/// A MachineDeployment before its templates are patched.
+/// MachineDeployment whose templates are not patched yet.
 pub(super) struct Plan<'a> {
     topology: &'a MachineDeploymentTopology,
     class: &'a MachineDeploymentClass,
@@ -54,7 +54,7 @@ pub(super) struct Plan<'a> {
     metadata: Metadata,
 }
 
-/// The MachineDeployments of the topology, in its order.
+/// Returns the MachineDeployments of the topology, in order.
 pub(super) fn plans<'a>(input: &Input<'a>) -> Result<Vec<Plan<'a>>, DesiredError> {
     let workers = input.topology.workers.as_ref();
     let all = workers.and_then(|workers| workers.machine_deployments.as_deref());
@@ -117,7 +117,7 @@ fn plan<'a>(
 }
 
 impl Plan<'_> {
-    /// Its two templates: bootstrap and machines.
+    /// Returns the two templates: bootstrap and machines.
     pub(super) fn targets(&self, input: &Input<'_>) -> Result<[Target; 2], DesiredError> {
         let Plan {
             topology, class, ..
@@ -145,7 +145,7 @@ impl Plan<'_> {
         ])
     }
 
-    /// The MachineDeployment with its patched templates.
+    /// Returns the [`Deployment`] with its patched templates.
     pub(super) fn finish(&self, input: &Input<'_>, templates: &[Target]) -> Deployment {
         let Plan {
             topology, class, ..
@@ -198,7 +198,7 @@ impl Plan<'_> {
         object
     }
 
-    /// Value of the topology, or else of the class.
+    /// Sets values of the topology, or else of the class.
     fn settings(&self, object: &mut Value) {
         let Plan {
             topology, class, ..

@@ -1,7 +1,7 @@
-//! Functions that templates may call, of Go's text/template and of sprig.
+//! Functions of Go's text/template and of sprig.
 //!
-//! Left out are functions that change their arguments (`set`, `unset`), depend on the time, randomness or the
-//! environment, or create keys and certificates; the API server would render another value each time.
+//! Functions that change their arguments (`set`, `unset`), depend on the time, randomness or the environment, or create
+//! keys and certificates are left out: with them, each reconcile would render another value.
 
 use super::value::Value;
 
@@ -13,13 +13,13 @@ mod print;
 mod text;
 mod versions;
 
-/// A function: the values of its arguments, the last one from the pipe, to a value or the error.
+/// Function from the values of its arguments, the last one from the pipe, to a value or an error.
 type Function = fn(Vec<Value>) -> Result<Value, String>;
 
-/// A function with its name.
+/// Function with its name.
 type Named = (&'static str, Function);
 
-/// Functions whose name has a twin with `must` in front, which fails instead of returning nothing. Here both fail.
+/// Functions with a `must` twin, which in sprig fails instead of returning nothing. Here both fail.
 const MUST: [&str; 20] = [
     "append",
     "compact",
@@ -43,7 +43,7 @@ const MUST: [&str; 20] = [
     "without",
 ];
 
-/// True if templates may call a function.
+/// True if templates may call the function `name`.
 pub(super) fn is_known(name: &str) -> bool {
     matches!(name, "and" | "or") || find(name).is_some()
 }
@@ -72,7 +72,7 @@ fn find(name: &str) -> Option<Function> {
         .map(|(_, function)| *function)
 }
 
-/// The name without `must`.
+/// Returns the name without `must`.
 fn plain(name: &str) -> String {
     let rest = name.strip_prefix("must").unwrap_or_default();
     let mut letters = rest.chars();
@@ -84,7 +84,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The arguments, if they are exactly `N`.
+/// Returns the arguments, if there are exactly `N`.
 fn exactly<const N: usize>(values: Vec<Value>) -> Result<[Value; N], String> {
     let got = values.len();
     values
@@ -92,7 +92,7 @@ fn exactly<const N: usize>(values: Vec<Value>) -> Result<[Value; N], String> {
         .map_err(|_| format!("wrong number of args: want {N} got {got}"))
 }
 
-/// The first argument, and the others.
+/// Returns the first argument, and the others.
 fn first_of(values: Vec<Value>) -> Result<(Value, Vec<Value>), String> {
     let mut values = values.into_iter();
     let first = values.next();
@@ -100,14 +100,14 @@ fn first_of(values: Vec<Value>) -> Result<(Value, Vec<Value>), String> {
     Ok((first, values.collect()))
 }
 
-/// The last argument, and the others.
+/// Returns the last argument, and the others.
 fn last_of(mut values: Vec<Value>) -> Result<(Vec<Value>, Value), String> {
     let last = values.pop();
     let last = last.ok_or("wrong number of args: want at least 1 got 0")?;
     Ok((values, last))
 }
 
-/// A parameter of type string.
+/// Converts a parameter of type string.
 fn string(value: Value) -> Result<String, String> {
     match value {
         Value::Text(text) => Ok(text),
@@ -115,7 +115,7 @@ fn string(value: Value) -> Result<String, String> {
     }
 }
 
-/// A parameter of type int: no number of JSON.
+/// Converts a parameter of type int; numbers of JSON are no ints.
 fn int(value: &Value) -> Result<i64, String> {
     match value {
         Value::Int(number) => Ok(*number),
@@ -123,7 +123,7 @@ fn int(value: &Value) -> Result<i64, String> {
     }
 }
 
-/// A parameter of type bool.
+/// Converts a parameter of type bool.
 fn bool(value: &Value) -> Result<bool, String> {
     match value {
         Value::Bool(value) => Ok(*value),
@@ -131,7 +131,7 @@ fn bool(value: &Value) -> Result<bool, String> {
     }
 }
 
-/// A parameter that is a list.
+/// Converts a parameter that is a list.
 fn list(value: Value) -> Result<Vec<Value>, String> {
     match value {
         Value::List(items) => Ok(items),
@@ -149,7 +149,7 @@ fn wrong(want: &str, value: &Value) -> String {
     }
 }
 
-/// Emptiness as sprig defines it.
+/// True for an empty value, as sprig defines emptiness.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Version(_) => false,

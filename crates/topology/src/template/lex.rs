@@ -1,25 +1,25 @@
-//! The text between actions, and actions as words.
+//! Lexer: text between actions, and actions as words.
 
 use super::TemplateError;
 
-/// A part of a template.
+/// Part of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// Text that is printed as it is.
+    /// Literal text.
     Text(String),
-    /// The words of an action, and its line.
+    /// Words of an action, and the line.
     Action(Vec<Word>, usize),
 }
 
-/// A word of an action.
+/// Word of an action.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Word {
     pub(super) kind: Kind,
-    /// True if there is white space before it.
+    /// True after white space.
     pub(super) spaced: bool,
 }
 
-/// The kinds of words.
+/// Kind of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// `name`: a function, a keyword, `true`, `false` or `nil`.
@@ -30,11 +30,11 @@ pub(super) enum Kind {
     Variable(String),
     /// `.`
     Dot,
-    /// An integer.
+    /// Integer.
     Int(i64),
-    /// A number with a fraction or exponent.
+    /// Number with a fraction or exponent.
     Float(f64),
-    /// A quoted text.
+    /// Quoted text.
     Text(String),
     /// `|`, `(`, `)`, `,`
     Sign(char),
@@ -93,7 +93,7 @@ fn newlines(text: &str) -> usize {
     text.matches('\n').count()
 }
 
-/// The place of the `}}` that ends an action: not one inside a comment or a quoted text.
+/// Returns the position of the `}}` that ends an action, skipping comments and quoted texts.
 fn end_of(text: &str, line: usize) -> Result<usize, TemplateError> {
     let unclosed = || error(line, "an action has no }}");
     let lead = text.len() - text.trim_start().len();
@@ -120,7 +120,7 @@ fn end_of(text: &str, line: usize) -> Result<usize, TemplateError> {
     Err(unclosed())
 }
 
-/// The place of the quote that ends the text that begins at `start`.
+/// Returns the position of the closing quote for the text that begins at `start`.
 fn closing(bytes: &[u8], start: usize, quote: u8) -> Option<usize> {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -150,7 +150,7 @@ fn words(body: &str, line: usize) -> Result<Vec<Word>, TemplateError> {
     }
 }
 
-/// The first word, and its length in bytes.
+/// Returns the first word, and its length in bytes.
 fn word(text: &str) -> Result<(Kind, usize), String> {
     let first = text.chars().next().unwrap_or_default();
     match first {
@@ -220,7 +220,7 @@ fn number(text: &str) -> Result<(Kind, usize), String> {
     }
 }
 
-/// A quoted text, or a character, which is a number.
+/// Parses a quoted text, or a character, which is a number.
 fn quoted(text: &str, quote: char) -> Result<(Kind, usize), String> {
     let end = closing(text.as_bytes(), 0, quote as u8).ok_or("a quoted text does not end")?;
     let inner = &text[1..end];
@@ -238,7 +238,7 @@ fn quoted(text: &str, quote: char) -> Result<(Kind, usize), String> {
     }
 }
 
-/// The text of a Go string literal without its quotes.
+/// Returns the text of a Go string literal without the quotes.
 fn unquote(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut letters = text.chars();

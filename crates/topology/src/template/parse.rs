@@ -1,20 +1,20 @@
-//! Actions as a tree.
+//! Parser: actions as a tree.
 
 use super::TemplateError;
 use super::functions;
 use super::lex::{Kind, Part, Word, error, parts};
 
-/// The maximum depth of blocks and parentheses.
+/// Maximum depth of blocks and parentheses.
 const DEEPEST: usize = 50;
 
-/// A part of a template.
+/// Part of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
-    /// Printed as it is.
+    /// Literal text.
     Text(String),
-    /// A pipeline whose value is printed, unless it declares or assigns a variable.
+    /// Pipeline whose value is printed, unless the pipeline declares or assigns a variable.
     Print(Pipe),
-    /// `if`, `with` or `range`: its pipeline, its body and its `else`.
+    /// `if`, `with` or `range`, with pipeline, body and `else`.
     Block(Block, Pipe, Vec<Node>, Vec<Node>),
     /// `break` of the innermost `range`.
     Break,
@@ -22,7 +22,7 @@ pub(super) enum Node {
     Continue,
 }
 
-/// The kinds of blocks.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Block {
     If,
@@ -30,18 +30,18 @@ pub(super) enum Block {
     Range,
 }
 
-/// A pipeline.
+/// Pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pipe {
     pub(super) line: usize,
-    /// The variables that get the value.
+    /// Variables that receive the value.
     pub(super) variables: Vec<String>,
-    /// True if these are declared.
+    /// True to declare the variables, false to assign them.
     pub(super) declares: bool,
     pub(super) commands: Vec<Vec<Operand>>,
 }
 
-/// An operand of a command.
+/// Operand of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operand {
     Dot,
@@ -52,9 +52,9 @@ pub(super) enum Operand {
     Text(String),
     /// Fields of the dot.
     Field(Vec<String>),
-    /// A variable, and fields of it.
+    /// Variable, with a path of fields.
     Variable(String, Vec<String>),
-    /// Fields of the value of a pipeline in parentheses.
+    /// Pipeline in parentheses, with a path of fields.
     Group(Box<Pipe>, Vec<String>),
     Function(String),
 }
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Node>, TemplateError> {
 
 struct Parser {
     parts: std::vec::IntoIter<Part>,
-    /// The variables in scope; the first is `$`.
+    /// Variables in scope; the first is `$`.
     variables: Vec<String>,
     ranges: usize,
     depth: usize,
@@ -84,7 +84,7 @@ struct Parser {
 /// End of a list of nodes.
 struct End {
     line: usize,
-    /// The words after `else`; `None` for `end`.
+    /// Words after `else`; `None` for `end`.
     otherwise: Option<Vec<Word>>,
 }
 
@@ -185,7 +185,7 @@ impl Parser {
         }
     }
 
-    /// A pipeline of all these words.
+    /// Parses all `words` as a pipeline.
     fn whole(&mut self, words: &[Word], line: usize, range: bool) -> Result<Pipe, TemplateError> {
         let mut words = Words { words, at: 0, line };
         let pipe = self.pipe(&mut words, range)?;
@@ -303,7 +303,7 @@ impl Parser {
     }
 }
 
-/// The words of an action, and the next one of them.
+/// Words of an action, and the position of the next one.
 struct Words<'a> {
     words: &'a [Word],
     at: usize,
@@ -315,7 +315,7 @@ impl Words<'_> {
         self.words.get(self.at).map(|word| &word.kind)
     }
 
-    /// Fields that follow without white space.
+    /// Parses the fields that follow without white space.
     fn fields(&mut self) -> Vec<String> {
         let mut path = Vec::new();
         while let Some(word) = self.words.get(self.at)
@@ -328,7 +328,7 @@ impl Words<'_> {
         path
     }
 
-    /// The variables before `:=` or `=`.
+    /// Parses the variables before `:=` or `=`.
     fn declaration(&mut self, range: bool) -> Result<(Vec<String>, bool), TemplateError> {
         let kind = |offset: usize| self.words.get(self.at + offset).map(|word| &word.kind);
         let Some(Kind::Variable(first)) = kind(0) else {

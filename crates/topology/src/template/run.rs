@@ -6,11 +6,11 @@ use super::lex::error;
 use super::parse::{Block, Node, Operand, Pipe};
 use super::value::Value;
 
-/// The maximum number of evaluated actions and function calls.
+/// Maximum number of evaluated actions and function calls.
 const STEPS: usize = 20_000;
-/// The maximum size of a value: elements, and sixteenths of bytes.
+/// Maximum size of a value, in elements and sixteenths of bytes (see [`Value::weight`]).
 pub(super) const LARGEST: usize = 65_536;
-/// The maximum size of what a template prints, in bytes: that of an object in the API server.
+/// Maximum size of the output in bytes, equal to the limit of an object in the API server.
 const LONGEST: usize = 1 << 20;
 
 pub(super) fn run(nodes: &[Node], data: &Value) -> Result<String, TemplateError> {
@@ -29,7 +29,7 @@ struct Run {
     steps: usize,
 }
 
-/// How a list of nodes ends.
+/// Outcome of a list of nodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Next,
@@ -151,7 +151,7 @@ impl Run {
         Ok(Flow::Next)
     }
 
-    /// The value of a pipeline, which its variable gets, too.
+    /// Evaluates a pipeline, and sets its variable.
     fn pipe(&mut self, pipe: &Pipe, dot: &Value) -> Result<Value, TemplateError> {
         let value = self.commands(pipe, dot)?;
         for name in &pipe.variables {
@@ -218,7 +218,7 @@ impl Run {
         }
     }
 
-    /// `and` and `or` evaluate no more operands than they need.
+    /// Evaluates `and` and `or`, with no more operands than needed.
     fn junction(
         &mut self,
         and: bool,

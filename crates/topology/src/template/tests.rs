@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Template, Value};
 
-/// What Go 1.25's text/template prints with the functions of sprig 3.3 (`HermeticTxtFuncMap`), recorded.
+/// Output of Go 1.25's text/template with the functions of sprig 3.3 (`HermeticTxtFuncMap`), recorded.
 #[derive(Deserialize)]
 struct Recorded {
     data: serde_json::Value,
@@ -73,7 +73,7 @@ fn errors_name_the_line_and_what_is_wrong() {
     }
 }
 
-/// No template takes long or produces much, whatever it says.
+/// No template takes long or produces much, whatever its content.
 #[test]
 fn templates_are_bounded() {
     let doubling = "{{ $x := \"aaaaaaaaaaaaaaaa\" }}{{ range until 60 }}{{ $x = print $x $x }}{{ end }}{{ $x }}";
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn quoted_text_is_what_it_was(text in any::<String>()) {
         let literal = serde_json::to_string(&text).unwrap();
-        // serde_json writes no escapes that Go has not, but for those of control characters.
+        // serde_json writes only escapes that Go has, except for control characters.
         prop_assume!(!literal.contains("\\u00"));
         let template = format!("{{{{ {literal} }}}}");
         prop_assert_eq!(render(&template, &json!({})), Ok(text));

@@ -1,33 +1,33 @@
-//! Values, and how they are printed.
+//! Values, and their printed form.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-/// A value of a template.
+/// Value of a template.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A key that a map does not have; printed as `<no value>`.
+    /// Missing key of a map; printed as `<no value>`.
     Missing,
-    /// JSON's `null`; printed as a key that a map does not have.
+    /// JSON's `null`; printed like a missing key.
     Nil,
-    /// A truth value.
+    /// Boolean.
     Bool(bool),
-    /// An integer: a literal, or the result of a function. JSON has none.
+    /// Integer: a literal, or the result of a function. JSON values have none.
     Int(i64),
-    /// A number.
+    /// Floating-point number.
     Float(f64),
-    /// A text.
+    /// Text.
     Text(String),
-    /// A list.
+    /// List.
     List(Vec<Value>),
-    /// A map; sorted by key, as templates visit it.
+    /// Map, sorted by key; `range` visits the keys in this order.
     Map(BTreeMap<String, Value>),
-    /// A semantic version, with fields such as `.Major`.
+    /// Semantic version, with fields such as `.Major`.
     Version(Box<Version>),
 }
 
-/// A semantic version with all of its parts.
+/// Semantic version with all of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
     pub(super) original: String,
@@ -57,7 +57,7 @@ impl From<&Json> for Value {
 }
 
 impl Value {
-    /// The value as JSON, as Go encodes it.
+    /// Returns the value as JSON, in Go's encoding.
     pub(super) fn json(&self) -> Json {
         match self {
             Value::Missing | Value::Nil => Json::Null,
@@ -86,7 +86,7 @@ impl Value {
         }
     }
 
-    /// True if `if` takes its first branch.
+    /// True if `if` takes the first branch.
     pub(super) fn is_true(&self) -> bool {
         match self {
             Value::Missing | Value::Nil => false,
@@ -100,7 +100,7 @@ impl Value {
         }
     }
 
-    /// The name of the value's type in Go, for messages.
+    /// Returns the name of the value's type in Go, for messages.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
             Value::Missing | Value::Nil => "nil",
@@ -114,7 +114,7 @@ impl Value {
         }
     }
 
-    /// The value as Go prints it with `%v`, but no value as templates print it.
+    /// Returns the value in Go's `%v` form, with `<no value>` as templates print it.
     pub(super) fn printed(&self) -> String {
         match self {
             Value::Missing | Value::Nil => "<no value>".to_owned(),
@@ -122,7 +122,7 @@ impl Value {
         }
     }
 
-    /// The value as Go prints it with `%v`.
+    /// Returns the value in Go's `%v` form.
     pub(super) fn go_text(&self) -> String {
         match self {
             Value::Missing | Value::Nil => "<nil>".to_owned(),
@@ -145,7 +145,7 @@ impl Value {
         }
     }
 
-    /// The size: elements, and sixteenths of bytes of text. Stops counting at `limit`.
+    /// Returns the size: elements, and sixteenths of bytes of text. Stops counting at `limit`.
     pub(super) fn weight(&self, limit: usize) -> usize {
         let mut total = 1;
         let mut add = |weight: usize| {
@@ -169,7 +169,7 @@ impl Value {
         total
     }
 
-    /// The field `name`, as Go's reflection finds it.
+    /// Returns the field `name`, as Go's reflection does.
     pub(super) fn field(&self, name: &str) -> Result<Value, String> {
         match self {
             Value::Missing => Ok(Value::Missing),
@@ -185,7 +185,7 @@ impl Value {
 }
 
 impl Version {
-    /// Without a leading `v`.
+    /// Returns the version without a leading `v`.
     pub(super) fn text(&self) -> String {
         let [major, minor, patch] = self.numbers;
         let mut text = format!("{major}.{minor}.{patch}");
@@ -217,7 +217,7 @@ impl Version {
     }
 }
 
-/// A number as `strconv.FormatFloat(x, 'g', -1, 64)` prints it.
+/// Formats a number like `strconv.FormatFloat(x, 'g', -1, 64)`.
 pub(super) fn float(number: f64) -> String {
     if number == 0.0 {
         return if number.is_sign_negative() { "-0" } else { "0" }.to_owned();

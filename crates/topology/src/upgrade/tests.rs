@@ -61,7 +61,7 @@ fn a_new_cluster_gets_everything_at_once() {
     );
 }
 
-/// Each row is what is observed, and what follows from it.
+/// Rows of observed state and expected decision.
 #[test]
 fn the_control_plane_goes_first_and_then_one_deployment_after_the_other() {
     let (old, new) = ("v1.34.1", "v1.35.0");

@@ -16,7 +16,7 @@ const FILES: &str = concat!(
     "/../../../shared/upstream/templates/capo-v0.15.0-beta.0"
 );
 
-/// The documents of a template, with the defaults of its variables, and these values.
+/// Returns the documents of a template with these values, and the defaults of other variables.
 fn documents(name: &str, values: &[(&str, &str)]) -> Option<Vec<Value>> {
     let text = std::fs::read_to_string(format!("{FILES}/{name}")).ok()?;
     let dollar = "\u{0}";

@@ -117,7 +117,7 @@ pub(super) const ALL: &[Named] = &[
     }),
 ];
 
-/// Go escapes what HTML would interpret.
+/// Escapes characters with a meaning in HTML, as Go does.
 fn escaped(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('>', "\\u003e")

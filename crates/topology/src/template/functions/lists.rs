@@ -134,7 +134,7 @@ fn index(values: Vec<Value>) -> Result<Value, String> {
     Ok(value)
 }
 
-/// An index from 0 to `most`.
+/// Returns an index from 0 to `most`.
 fn place(key: &Value, most: usize, problem: &str) -> Result<usize, String> {
     let at = match key {
         Value::Int(at) => *at,
@@ -149,7 +149,7 @@ fn place(key: &Value, most: usize, problem: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("{problem}: {at}"))
 }
 
-/// Both Go's `slice` of texts and lists, and sprig's of lists, which replaces it.
+/// Implements Go's `slice` of texts and lists, and also sprig's `slice` of lists, which replaces Go's.
 fn slice(values: Vec<Value>) -> Result<Value, String> {
     let (value, bounds) = first_of(values)?;
     let items = list(value)?;

@@ -86,7 +86,7 @@ fn steps(start: i64, stop: i64, step: i64) -> Result<Value, String> {
     Ok(Value::List(items))
 }
 
-/// A value as an integer, as sprig converts it: 0 for what is no number.
+/// Converts a value to an integer, as sprig does: 0 for a value that is no number.
 fn integer(value: &Value) -> i64 {
     match value {
         Value::Int(number) => *number,
@@ -98,7 +98,7 @@ fn integer(value: &Value) -> i64 {
     }
 }
 
-/// A number in a text; `0x` and a leading zero mean hexadecimal and octal numbers.
+/// Parses a number in a text; `0x` and a leading zero mean hexadecimal and octal.
 fn whole(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -3,7 +3,7 @@
 use super::text::go_quote;
 use super::{Named, Value, first_of, string};
 
-/// The largest width and precision.
+/// Largest width and precision.
 const WIDEST: usize = 1000;
 
 pub(super) const ALL: &[Named] = &[
@@ -18,7 +18,7 @@ pub(super) const ALL: &[Named] = &[
     }),
 ];
 
-/// Operands with a blank between two that are no texts.
+/// Prints operands with a blank between two operands that are no texts.
 fn print(values: &[Value]) -> String {
     let is_text = |value: &Value| matches!(value, Value::Text(_));
     let mut out = String::new();
@@ -149,7 +149,7 @@ fn formatted(value: &Value, verb: char, flags: &Flags) -> String {
     }
 }
 
-/// An element of a list or map.
+/// Formats an element of a list or map.
 fn inner(value: &Value, verb: char, flags: &Flags) -> String {
     match value {
         Value::Nil => "<nil>".to_owned(),
@@ -157,7 +157,7 @@ fn inner(value: &Value, verb: char, flags: &Flags) -> String {
     }
 }
 
-/// The text without padding, and whether zeros may pad it; `None` if the verb is not for this value.
+/// Returns the text without padding, and true if zeros may pad the text; `None` if the verb does not fit the value.
 fn plain(value: &Value, verb: char, flags: &Flags) -> Option<(String, bool)> {
     let signed = |text: String, negative: bool| match (negative, flags.plus, flags.space) {
         (false, true, _) => format!("+{text}"),

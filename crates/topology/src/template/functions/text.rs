@@ -5,7 +5,7 @@ use regex::Regex;
 use super::{Named, Value, exactly, int, string};
 use crate::template::run::LARGEST;
 
-/// The maximum size of a compiled regular expression, in bytes.
+/// Maximum size of a compiled regular expression, in bytes.
 const REGEX_SIZE: usize = 1 << 20;
 
 pub(super) const ALL: &[Named] = &[
@@ -171,7 +171,7 @@ fn quoted(values: Vec<Value>, quote: fn(String) -> String) -> Result<Value, Stri
     Ok(Value::Text(texts.join(" ")))
 }
 
-/// A text as a Go string literal.
+/// Formats a text as a Go string literal.
 pub(super) fn go_quote(text: &str) -> String {
     let mut out = String::from('"');
     for letter in text.chars() {
@@ -227,7 +227,7 @@ fn indent(values: Vec<Value>, before: &str) -> Result<Value, String> {
     )))
 }
 
-/// Bytes of a text; Go would cut inside of a letter, which is no text.
+/// Returns bytes of a text. A cut within a character is an error: Go would cut there, but the result is no text.
 fn part(text: &str, from: usize, to: usize) -> Result<Value, String> {
     let part = text.get(from..to);
     part.map(|part| Value::Text(part.to_owned()))
@@ -254,7 +254,7 @@ fn regex(pattern: Value) -> Result<Regex, String> {
     built.map_err(|_| format!("`{pattern}` is not a regular expression"))
 }
 
-/// Rejects texts that are too long before they are made.
+/// Rejects a text of too many bytes, before the text is built.
 fn within(bytes: usize) -> Result<(), String> {
     match bytes / 16 > LARGEST {
         true => Err("the result is too large".to_owned()),

@@ -1,4 +1,4 @@
-//! Semantic versions, as the library of sprig reads and compares them.
+//! Semantic versions, as in the library of sprig.
 
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ pub(super) const ALL: &[Named] = &[
     }),
 ];
 
-/// A version, and how many of its numbers are given: `v1.34` is a version, too.
+/// Parses a version, and returns the number of its given parts: `v1.34` is a version, too.
 fn read(text: &str) -> Result<(Version, usize), String> {
     let problem = || "Invalid Semantic Version".to_owned();
     let rest = text.strip_prefix('v').unwrap_or(text);
@@ -91,11 +91,11 @@ fn matches(constraint: &str, version: &Version) -> Result<bool, String> {
     Ok(false)
 }
 
-/// One comparison: `>= 1.30`, `~1.2.x`.
+/// Comparison such as `>= 1.30` or `~1.2.x`.
 struct Condition {
     operator: &'static str,
     version: Version,
-    /// How many numbers are given; the others stand for any.
+    /// Number of given parts; the missing ones match any number.
     given: usize,
 }
 
