@@ -1,6 +1,6 @@
-//! The state that cluster-api-provider-openstack leaves in cloud and management cluster for a cluster with machines: names,
-//! descriptions, tags, rules, statuses and finalizers, as of release 0.15, made from facts
-//! about the program and without the program.
+//! State left by cluster-api-provider-openstack in cloud and management cluster for a cluster with machines: names,
+//! descriptions, tags, rules, statuses and finalizers, as of release 0.15, written from facts about the Go provider and
+//! without running it.
 
 use std::time::Duration;
 
@@ -24,16 +24,16 @@ use serde_json::{Value, json};
 
 use crate::{Kind, NAMESPACE};
 
-/// The Go provider, which writes the state of a cluster once.
+/// Writer of the state of a cluster, in place of the Go provider.
 #[allow(missing_debug_implementations)]
 pub struct Capo<'a> {
-    /// Another user of the project.
+    /// Session of another user of the project.
     pub session: &'a Session,
-    /// The management cluster.
+    /// Client of the management cluster.
     pub client: &'a Client,
-    /// The name of the Cluster and of its OpenStackCluster.
+    /// Name of the Cluster and of its [`OpenStackCluster`].
     pub cluster: &'a str,
-    /// Port of the API server's pool, once there is a load balancer.
+    /// Ids of the API server's load balancer and pool, once created.
     pool: Option<(String, String)>,
     network: String,
     subnet: String,
@@ -41,7 +41,7 @@ pub struct Capo<'a> {
 }
 
 impl<'a> Capo<'a> {
-    /// For one cluster.
+    /// Creates a writer for one cluster.
     pub fn new(session: &'a Session, client: &'a Client, cluster: &'a str) -> Self {
         Self {
             session,
@@ -199,7 +199,7 @@ impl<'a> Capo<'a> {
                 description: "Cluster API managed group".to_owned(),
                 stateful: None,
             };
-            // Neutron's rules for egress are those that the Go provider wants, too.
+            // The Go provider wants the same rules for egress as Neutron's default, so they stay.
             let group = network.create_security_group(&group).await.unwrap();
             self.groups.push((role, group.id));
         }
@@ -587,7 +587,7 @@ impl<'a> Capo<'a> {
             .unwrap();
     }
 
-    /// The finalizer and the status of an object.
+    /// Stores the finalizer and the status of an object.
     async fn store<K: Kind>(&self, name: &str, finalizer: &str, status: Value) {
         self.merge::<K>(name, json!({"metadata": {"finalizers": [finalizer]}}))
             .await;
@@ -598,7 +598,7 @@ impl<'a> Capo<'a> {
     }
 }
 
-/// A new server.
+/// New server.
 struct NewServer {
     id: String,
     address: String,

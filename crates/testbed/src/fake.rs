@@ -1,4 +1,4 @@
-//! Kinds of providers for tests: their spec and status accept any fields.
+//! Provider kinds for tests: spec and status accept any fields.
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::DynamicObject;
@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::NAMESPACE;
 
-/// The objects of a kind that [`fake_definition`] defines.
+/// Returns the objects of a kind defined by [`fake_definition`].
 #[must_use]
 pub fn fake(client: &Client, group: &str, kind: &str) -> Api<DynamicObject> {
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
     Api::namespaced_with(client.clone(), NAMESPACE, &resource)
 }
 
-/// A kind in version `v1` whose definition obeys the contract of Cluster API v1beta2.
+/// Returns a CRD in version `v1` that obeys the contract of Cluster API v1beta2.
 ///
 /// # Panics
 /// Never: the definition is valid.

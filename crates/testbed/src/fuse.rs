@@ -1,4 +1,4 @@
-//! Controllers that are stopped at their n-th write, as `kill -9` would stop them.
+//! Controllers that are stopped at the n-th write, as `kill -9` would stop them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Running;
 
-/// How long after the last visible change the last write may come.
+/// Maximum time between the last visible change and the last write.
 const TRAIL: Duration = Duration::from_secs(5);
 const MINUTE: Duration = Duration::from_secs(60);
-/// After this many kills, controllers are considered not to make progress.
+/// Number of kills after which controllers count as making no progress.
 const MOST_KILLS: usize = 1000;
 
-/// Runs controllers again and again, each time up to their write number `nth`, until they are at `rest` before that;
-/// returns how often they were killed. With 1, they are killed at every single write.
+/// Runs controllers again and again, each time up to write number `nth`, until they reach `rest` before that write.
+/// Returns the number of kills. With 1, the controllers are killed at every single write.
 ///
 /// # Panics
-/// When the controllers do not come to rest, with the writes of the last starts.
+/// The controllers do not come to rest; the message has the writes of the last starts.
 pub async fn killed_at_every<F>(
     nth: usize,
     start: impl Fn(&Fuse) -> Running,
@@ -55,8 +55,8 @@ where
     )
 }
 
-/// Lets the reconciles end that follow the last change, then waits for the end of the controllers, and starts them
-/// again; returns what they write in the first minute.
+/// Lets the reconciles after the last change end, waits for the end of the controllers, and starts them again. Returns
+/// their writes in the first minute.
 pub async fn written_at_rest(
     end: impl Future<Output = ()>,
     start: impl FnOnce(&Fuse) -> Running,
@@ -69,9 +69,9 @@ pub async fn written_at_rest(
     fuse.writes()
 }
 
-/// Lets a number of writes through: the last one is stored, but its answer is lost, and nothing that is sent
-/// after it reaches a server. What a server rejects changes nothing and does not count. Writes pass one after the
-/// other, so that none is in flight beside the last one. Clones share the count.
+/// Limit on the number of writes: the last write is stored, but the answer is lost, and no later request reaches a
+/// server. A write that a server rejects does not count. Writes pass one after the other, so that none is in flight
+/// besides the last one. Clones share the count.
 #[derive(Clone)]
 pub struct Fuse {
     limit: usize,
@@ -82,7 +82,7 @@ pub struct Fuse {
 }
 
 impl Fuse {
-    /// Blows at the write number `limit`, counted from 1.
+    /// Creates a fuse that blows at write number `limit`, counted from 1.
     #[must_use]
     pub fn at(limit: usize) -> Self {
         Self {
@@ -94,30 +94,30 @@ impl Fuse {
         }
     }
 
-    /// Never blows, and records the writes.
+    /// Creates a fuse that never blows, and records the writes.
     #[must_use]
     pub fn recorder() -> Self {
         Self::at(usize::MAX)
     }
 
-    /// When the fuse has blown.
+    /// Waits until the fuse has blown.
     pub async fn blown(&self) {
         self.blown.cancelled().await;
     }
 
-    /// The writes so far: method and path.
+    /// Returns the writes so far: method and path.
     #[must_use]
     pub fn writes(&self) -> Vec<String> {
         self.writes.lock().clone()
     }
 
-    /// The paths that were read so far.
+    /// Returns the paths of the reads so far.
     #[must_use]
     pub fn reads(&self) -> Vec<String> {
         self.reads.lock().clone()
     }
 
-    /// `client`, with the fuse in front of it.
+    /// Returns `client` behind the fuse.
     #[must_use]
     pub fn protect(&self, client: &Client) -> Client {
         let (fuse, inner) = (self.clone(), client.clone());
@@ -142,8 +142,8 @@ impl Fuse {
         Client::new(service, client.default_namespace())
     }
 
-    /// Lets a request through to any server; `write` is what it writes, none if it only reads, and `stored` whether an
-    /// answer says that this was done. Does not return when the fuse has blown before or by this request.
+    /// Lets a request through to any server. `write` describes the write, `None` for a read; `stored` tells from an
+    /// answer whether the write was stored. Does not return if the fuse has blown before or blows at this request.
     pub async fn pass<T>(
         &self,
         write: Option<String>,
@@ -166,7 +166,7 @@ impl Fuse {
         std::future::pending().await
     }
 
-    /// Records a write, and blows if it is the last one or comes after it.
+    /// Records a write, and blows if the write is the last one or later.
     fn is_last(&self, description: String) -> bool {
         let mut writes = self.writes.lock();
         writes.push(description);

@@ -1,4 +1,4 @@
-//! Objects that break a rule of admission and are stored nevertheless, like objects that are older than the rule.
+//! Objects that break a rule of admission and are stored nevertheless, like objects from before the rule.
 
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Management, NAMESPACE, eventually};
 
-/// The table of rules, which the tests of the crate `api` also use.
+/// Table of rules, shared with the tests of the crate `api`.
 const RULES: &str = include_str!("../../api/src/admission/testdata/rules.yaml");
 
 #[derive(Deserialize)]
@@ -26,22 +26,22 @@ struct Rule {
     path: String,
 }
 
-/// An object that breaks a rule.
+/// Object that breaks a rule.
 #[derive(Clone, Debug)]
 pub struct Invalid {
-    /// The object.
+    /// Object.
     pub object: DynamicObject,
-    /// The field that is invalid.
+    /// Path of the invalid field.
     pub path: String,
     /// True if the controllers can decode the object.
     pub decodable: bool,
     resource: ApiResource,
 }
 
-/// For each rule of the kinds of `definitions`, an object of cluster `demo` that breaks it.
+/// Returns an object of cluster `demo` for each rule of the kinds of `definitions` that breaks the rule.
 ///
 /// # Panics
-/// When the table cannot be parsed.
+/// The table cannot be parsed.
 #[must_use]
 pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
     let Table { bases, rules } = serde_saphyr::from_str(RULES).unwrap();
@@ -70,10 +70,10 @@ pub fn invalid(definitions: &[CustomResourceDefinition]) -> Vec<Invalid> {
 }
 
 impl Management {
-    /// Stores `objects` although the rules reject them, and returns those that are stored: some break the schema, too.
+    /// Stores `objects` although the rules reject them, and returns the stored ones: some break the schema, too.
     ///
     /// # Panics
-    /// When the rules accept one of them.
+    /// The rules accept an object.
     pub async fn store_invalid(&self, objects: Vec<Invalid>) -> Vec<Invalid> {
         let mut stored = Vec::new();
         for invalid in objects {
@@ -91,11 +91,11 @@ impl Management {
         stored
     }
 
-    /// Changes a label of each of `objects`, and waits until controllers have added finalizers to those of `finalized`
-    /// kinds.
+    /// Changes a label of each of `objects`, and waits until controllers have added finalizers to the objects of the
+    /// kinds in `finalized`.
     ///
     /// # Panics
-    /// When an object cannot be changed.
+    /// An object cannot be changed.
     pub async fn reconcile_invalid(&self, objects: &[Invalid], finalized: &[&str]) {
         for invalid in objects {
             let patch = Patch::Merge(json!({"metadata": {"labels": {"edited": "yes"}}}));
@@ -120,7 +120,7 @@ impl Management {
     /// Deletes `objects`, and waits until all are removed.
     ///
     /// # Panics
-    /// When one of them is not removed in time.
+    /// An object is not removed in time.
     pub async fn delete_invalid(&self, objects: &[Invalid]) {
         for invalid in objects {
             let params = DeleteParams::default();

@@ -1,16 +1,13 @@
-//! The test bed of the controllers: an API server in the process with the suite's kinds, wired as by `ferrostack up`,
-//! and operations on its objects. A development dependency of the crates with controllers.
+//! Test bed of the controllers: an API server in the process with the suite's kinds, wired as by `ferrostack up`, and
+//! operations on the objects. A development dependency of the crates with controllers.
 //!
-//! ```text
-//!   rules     conversion and admission of our kinds, which a test can disable
-//!   fake      kinds of providers for tests
-//!   invalid   objects that break rules, and are stored nevertheless
-//!   running   running controllers, which a test can kill
-//!   fuse      controllers that are killed at each n-th write
-//!   guard     a client under the roles of manifests
-//!   line      a connection to a cloud that a test can cut
-//!   capo      the state that the Go provider leaves in cloud and management cluster
-//! ```
+//! - `rules`: conversion and admission of our kinds, which a test can disable
+//! - [`fake()`]: kinds of providers for tests
+//! - [`invalid()`]: objects that break rules, and are stored nevertheless
+//! - [`Running`]: running controllers, which a test can kill
+//! - [`Fuse`]: controllers that are killed at each n-th write
+//! - [`line()`]: a connection to a cloud that a test can cut
+//! - [`Capo`]: the state left by the Go provider in cloud and management cluster
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -49,26 +46,26 @@ pub use crate::invalid::{Invalid, invalid};
 pub use crate::line::{Calls, Cut, line};
 pub use crate::running::Running;
 
-/// The namespace of every test.
+/// Namespace of every test.
 pub const NAMESPACE: &str = "default";
-/// The timeout of [`eventually`]: much longer than any step takes on a busy machine.
+/// Timeout of [`eventually`]: much longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// The minimum pause between two checks of [`eventually`].
+/// Minimum pause between two checks of [`eventually`].
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longer [`eventually`] has waited, the longer it pauses: this part of the time, up to [`LONGEST_PAUSE`].
+/// Divisor of the time waited so far; the quotient is the next pause of [`eventually`], at most [`LONGEST_PAUSE`].
 const RARER: u32 = 20;
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A management cluster in memory.
+/// Management cluster in memory.
 pub struct Management {
-    /// The API server itself.
+    /// API server of the cluster.
     pub server: ApiServer,
-    /// A client with all permissions.
+    /// Client with all permissions.
     pub client: Client,
     rules: rules::Rules,
 }
 
-/// A namespaced kind whose objects can be decoded.
+/// Namespaced kind with decodable objects.
 pub trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
 {
@@ -83,18 +80,18 @@ impl<K> Kind for K where
 }
 
 impl Management {
-    /// Opens a server with these definitions; those of the suite's groups are converted and admitted by the suite.
+    /// Opens a server with these definitions. The suite converts and admits the objects of its own API groups.
     ///
     /// # Panics
-    /// When the server rejects one of them.
+    /// The server rejects a definition.
     pub async fn open(definitions: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         Self::open_with(definitions, None).await
     }
 
-    /// The same, with the kubelets of simulated nodes.
+    /// As [`open`](Self::open), with the kubelets of simulated nodes.
     ///
     /// # Panics
-    /// When the server rejects a definition.
+    /// The server rejects a definition.
     pub async fn open_with(
         definitions: impl IntoIterator<Item = CustomResourceDefinition>,
         kubelet: Option<Arc<dyn Kubelet>>,
@@ -120,12 +117,12 @@ impl Management {
         }
     }
 
-    /// Sets whether admission rejects objects that break a rule, which is the default.
+    /// Sets whether admission rejects objects that break a rule; on by default.
     pub fn enforce(&self, rules: bool) {
         self.rules.enforce(rules);
     }
 
-    /// The objects of a kind.
+    /// Returns the objects of a kind.
     #[must_use]
     pub fn api<K: Kind>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), NAMESPACE)
@@ -134,7 +131,7 @@ impl Management {
     /// Creates an object from JSON of any content.
     ///
     /// # Panics
-    /// When it is rejected.
+    /// The server rejects the object.
     pub async fn create(&self, object: Value) {
         let object: DynamicObject = serde_json::from_value(object).unwrap();
         let types = object.types.clone().unwrap();
@@ -147,7 +144,7 @@ impl Management {
     /// Creates objects from JSON in order.
     ///
     /// # Panics
-    /// When one is rejected.
+    /// The server rejects an object.
     pub async fn apply(&self, objects: impl IntoIterator<Item = Value>) {
         for object in objects {
             self.create(object).await;
@@ -157,7 +154,7 @@ impl Management {
     /// Changes an object by a merge patch.
     ///
     /// # Panics
-    /// When the patch is rejected.
+    /// The server rejects the patch.
     pub async fn merge<K: Kind>(&self, name: &str, patch: Value) -> K {
         let patch = Patch::Merge(patch);
         self.api::<K>()
@@ -169,7 +166,7 @@ impl Management {
     /// Requests the deletion of an object.
     ///
     /// # Panics
-    /// When it does not exist.
+    /// The object does not exist.
     pub async fn delete<K: Kind>(&self, name: &str) {
         let deleted = self.api::<K>().delete(name, &DeleteParams::default()).await;
         drop(deleted.unwrap());
@@ -178,7 +175,7 @@ impl Management {
     /// Waits until an object does not exist.
     ///
     /// # Panics
-    /// With the object after the timeout.
+    /// After the timeout, with the object.
     pub async fn gone<K: Kind>(&self, name: &str) {
         eventually(&format!("{name} to go"), || async {
             match self.api::<K>().get_opt(name).await.unwrap() {
@@ -189,20 +186,20 @@ impl Management {
         .await;
     }
 
-    /// All objects of a kind.
+    /// Lists all objects of a kind.
     ///
     /// # Panics
-    /// When the list fails.
+    /// The list fails.
     pub async fn list<K: Kind>(&self) -> Vec<K> {
         let list = self.api::<K>().list(&ListParams::default()).await;
         list.unwrap().items
     }
 }
 
-/// Repeats `check` until it succeeds.
+/// Repeats `check` until success.
 ///
 /// # Panics
-/// With the last error after the timeout.
+/// After the timeout, with the last error.
 pub async fn eventually<T, F>(what: &str, check: impl Fn() -> F) -> T
 where
     F: Future<Output = Result<T, String>>,

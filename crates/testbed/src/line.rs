@@ -1,4 +1,4 @@
-//! A connection to a cloud that a test can cut, as the end of a process cuts it.
+//! Connection to a cloud that a test can cut, like the end of a process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, pending};
 use openstack::transport::{Limits, SharedTransport, Transport, TransportError};
 
-/// How long a request is on its way. Where time is paused, a list and the change after it would otherwise have the same
-/// time, and the list would count as one that shows the change.
+/// Latency of a request. Under paused time, a list and the change after it would otherwise have the same time, and the
+/// list would count as one that shows the change.
 const LATENCY: Duration = Duration::from_millis(1);
 
-/// The switch that cuts a connection, for good.
+/// Switch that cuts a connection, for good.
 #[derive(Clone, Debug, Default)]
 pub struct Cut(Arc<AtomicBool>);
 
@@ -29,7 +29,7 @@ impl Cut {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// A function that cuts the connection when it is called for the `nth` time, and the count of its calls.
+    /// Returns a function that cuts the connection at its `nth` call, and the count of the calls.
     pub fn at_call(&self, nth: u64) -> (Calls, impl Fn() + Send + Sync + use<>) {
         let (cut, count) = (self.clone(), Arc::new(AtomicU64::new(0)));
         let calls = Calls {
@@ -45,21 +45,21 @@ impl Cut {
     }
 }
 
-/// How often the function of [`Cut::at_call`] has been called.
+/// Number of calls of the function of [`Cut::at_call`].
 pub struct Calls {
     count: Arc<AtomicU64>,
     nth: u64,
 }
 
 impl Calls {
-    /// True if the call at which the connection is cut has happened, whatever else has cut it.
+    /// True if the call that cuts the connection has happened, even if the connection was cut before.
     #[must_use]
     pub fn reached(&self) -> bool {
         self.count.load(Ordering::SeqCst) >= self.nth
     }
 }
 
-/// `inner`, until it is cut.
+/// Returns `inner` as a transport that fails once `cut` is set.
 #[must_use]
 pub fn line(inner: SharedTransport, cut: &Cut) -> SharedTransport {
     let cut = cut.clone();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 #[derive(Clone, Default)]
 pub(crate) struct Rules {
-    /// True if every object is accepted.
+    /// True to accept every object.
     off: Arc<AtomicBool>,
 }
 

@@ -5,14 +5,14 @@ use std::future::Future;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Controllers in a separate task, until they are killed or this is dropped.
+/// Controllers in a separate task, until killed or dropped.
 pub struct Running {
     shutdown: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    /// Starts the future that `run` returns for a cancellation token.
+    /// Starts the future of `run`, which gets a cancellation token.
     pub fn start<F>(run: impl FnOnce(CancellationToken) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,

@@ -46,7 +46,7 @@ async fn moves(bed: &Management, group: &str, kind: &str, old: Value, new: Value
     api.delete("x", &DeleteParams::default()).await.unwrap();
 }
 
-/// Whether `all` contains `part`.
+/// True if `all` contains `part`.
 fn contains(all: &Value, part: &Value) -> bool {
     match (all, part) {
         (Value::Object(all), Value::Object(part)) => part

@@ -1,4 +1,4 @@
-//! Machines that fail in pairs, and are replaced by their health checks.
+//! Machines that fail in pairs and are replaced by their health checks.
 
 use api::core::v1beta2::{Machine, MachineHealthCheck};
 use api::kube::ResourceExt;
@@ -27,7 +27,7 @@ fn check(name: &str, operator: &str) -> Value {
     })
 }
 
-/// A cluster of 3 + 3 whose machines are checked.
+/// Cluster of 3 + 3 machines with health checks.
 async fn checked() -> Life {
     let wanted = Wanted {
         control_plane: 3,
@@ -66,12 +66,12 @@ fn progress(machine: &Machine) -> String {
     format!("{}: {}", machine.name_any(), reported.join("; "))
 }
 
-/// How a machine fails.
+/// Failure of a machine.
 #[derive(Clone, Copy, Debug)]
 enum Failure {
-    /// Its server is switched off.
+    /// The server is switched off.
     Off,
-    /// Its kubelet dies, while its server, and etcd on it, go on.
+    /// The kubelet dies, while the server, and etcd on it, keep running.
     Kubelet,
 }
 

@@ -28,7 +28,7 @@ const QUIET: [(&str, &str); 10] = [
     ("RemoteConnectionProbe", "True"),
 ];
 
-/// What the cluster is to be.
+/// Desired state of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) control_plane: usize,
@@ -208,7 +208,7 @@ impl Life {
             .await
     }
 
-    /// Allows what follows a failure of machines.
+    /// Sets the limits that hold after a failure of machines.
     pub(crate) fn allow(&self, limits: Limits) {
         self.watcher.allow(limits);
     }
@@ -283,7 +283,7 @@ async fn crowd(client: &Client) {
     cordon(false).await;
 }
 
-/// The machines, and what the control plane says of itself.
+/// Returns the machines, and the status that the control plane reports.
 async fn machines_and_plane(world: &World, machines: &[Machine]) -> String {
     let machines = machines.iter().map(|machine| {
         let (name, version) = (machine.name_any(), &machine.spec.version);
@@ -297,7 +297,7 @@ async fn machines_and_plane(world: &World, machines: &[Machine]) -> String {
     format!("\n  {machines}\n{status:#?}")
 }
 
-/// What differs from `wanted`, or is being changed.
+/// Returns differences from `wanted`, and changes in progress.
 async fn difference(world: &World, wanted: &Wanted) -> Result<(), String> {
     let cluster = world.api::<Cluster>().get("demo").await;
     let cluster = cluster.map_err(|error| error.to_string())?;

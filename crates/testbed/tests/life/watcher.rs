@@ -1,4 +1,4 @@
-//! What must hold at every moment of the life of a cluster.
+//! Invariants at every moment of the life of a cluster.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,15 @@ const PERIOD: Duration = Duration::from_millis(15);
 /// The most machines that may exist now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Of the control plane, those that are being deleted included; and the most members of etcd.
+    /// Most machines of the control plane, including those being deleted; also the most members of etcd.
     pub(crate) control_plane: usize,
     /// Workers that are not being deleted.
     pub(crate) workers: usize,
-    /// Whether etcd must have its quorum.
+    /// True if etcd must have its quorum.
     pub(crate) quorum: bool,
 }
 
-/// A task that looks all the time, and writes down what must not be.
+/// Task that checks the invariants all the time, and records violations.
 pub(crate) struct Watcher {
     limits: Arc<Mutex<Limits>>,
     broken: Arc<Mutex<Vec<String>>>,

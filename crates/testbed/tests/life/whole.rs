@@ -24,7 +24,7 @@ async fn whole(kills: Kills) -> usize {
     life.end().await
 }
 
-/// The kills that are asked for, or those of CI.
+/// Returns the requested kills, or the default of CI.
 fn asked() -> Vec<Kills> {
     let default = "api:41,cloud:11";
     let text = std::env::var("FERROSTACK_LIFE_KILLS").unwrap_or_else(|_| default.to_owned());

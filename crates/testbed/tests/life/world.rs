@@ -28,7 +28,7 @@ const URL: &str = "http://cloud";
 /// The third byte of the floating IPs of the next world of this process.
 static NEXT_RANGE: AtomicU8 = AtomicU8::new(1);
 
-/// What the controllers are killed at.
+/// Writes that kill the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kills {
     /// Never.
@@ -67,7 +67,7 @@ pub(crate) struct Controllers {
 }
 
 impl Controllers {
-    /// When the write has happened at which they are to be killed.
+    /// Waits for the write at which the controllers are to be killed.
     async fn due(&self) {
         let cloud = async {
             while !self.writes.reached() {
@@ -186,7 +186,7 @@ impl World {
         }
     }
 
-    /// The workload cluster, as its administrator sees it.
+    /// Returns a client of the workload cluster with the rights of an administrator.
     pub(crate) async fn workload(&self) -> Client {
         let secret = self.api::<Secret>().get("demo-kubeconfig").await.unwrap();
         let text = String::from_utf8(secret.data.unwrap()["value"].0.clone()).unwrap();
