@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: the resources that they define, and their defaults and status.
+//! CustomResourceDefinitions: the resources that they define, defaults and status.
 
 pub mod names;
 pub mod rules;
@@ -14,10 +14,10 @@ use crate::kinds::{Cell, Column, Conversion, Origin, Resource, Scale, Version, c
 use crate::schema::{FieldError, Schema};
 use crate::time::seconds;
 
-/// The finalizer that keeps a definition until its custom objects are deleted.
+/// Finalizer that keeps a definition until its custom objects are deleted.
 pub const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Compiles a definition to the resource that it defines.
+/// Compiles a definition to its [`Resource`].
 ///
 /// # Errors
 /// All violations of the definition, with the paths of their fields.
@@ -86,9 +86,9 @@ pub fn compile(crd: &Value) -> Result<Resource, Vec<FieldError>> {
     })
 }
 
-/// Fills in the defaults of a definition before it is stored, and adds the storage version to `status.storedVersions`.
-/// `old` is the stored definition on an update. A new definition has neither accepted names nor conditions until
-/// [`names::accept`] sets them.
+/// Fills in the defaults of a definition before the write to the store, and adds the storage version to
+/// `status.storedVersions`. `old` is the stored definition on an update. A new definition has neither accepted names
+/// nor conditions until [`names::accept`] sets them.
 pub fn prepare(crd: &mut Value, old: Option<&Value>) {
     default_spec(crd);
     written::schemas(crd);
@@ -107,7 +107,7 @@ pub fn prepare(crd: &mut Value, old: Option<&Value>) {
     crd["status"] = status;
 }
 
-/// Decodes a status as its Go type does, and writes the empty fields that Go writes.
+/// Decodes a status like its Go type, and writes the empty fields that Go writes.
 ///
 /// # Errors
 /// The error of Go's decoder.
@@ -120,7 +120,7 @@ pub fn read_status(status: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Sets the condition `Terminating` of a definition that is being deleted.
+/// Sets the condition `Terminating` of a definition under deletion.
 pub fn terminate(crd: &mut Value, now: Timestamp) {
     let (reason, message) = (
         "InstanceDeletionPending",
@@ -152,7 +152,7 @@ pub(crate) fn unchangeable(new: &Value, old: &Value) -> Vec<FieldError> {
     errors
 }
 
-/// Groups under `k8s.io` and `kubernetes.io` need the annotation of an approval by the Kubernetes community.
+/// Checks groups under `k8s.io` and `kubernetes.io` for the annotation of an approval by the Kubernetes community.
 pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
     const NAME: &str = "api-approved.kubernetes.io";
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
@@ -173,8 +173,8 @@ pub(crate) fn unapproved(crd: &Value) -> Vec<FieldError> {
     )]
 }
 
-/// The sort key of a version in discovery, greatest first: `v2`, then `v1`, then `v1beta1`, then all other names
-/// (kube-aware version order).
+/// Returns the sort key of a [`Version`] in discovery, greatest first: `v2`, then `v1`, then `v1beta1`, then all other
+/// names (kube-aware version order).
 pub fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     let other = || (0, 0, 0, std::cmp::Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else {
@@ -201,7 +201,7 @@ pub fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     }
 }
 
-/// The warning for clients of a deprecated version. It names a newer version that is served, if there is one.
+/// Returns the warning for clients of a deprecated version, with a newer served version if there is one.
 fn deprecation(group: &str, spec: &Value, name: &str) -> String {
     let kind = text(&spec["names"], "kind").unwrap_or_default();
     let newer = items(&spec["versions"])
@@ -269,7 +269,7 @@ fn compile_version(
     }
 }
 
-/// The conversion webhook, if there is one. The definition is valid, so that there is a URL or a Service.
+/// Returns the conversion webhook, if there is one. The definition is valid, so either a URL or a Service is set.
 fn conversion(conversion: &Value) -> Option<Conversion> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let webhook = &conversion["webhook"];

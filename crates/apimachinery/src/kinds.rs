@@ -1,5 +1,4 @@
-//! The served resources: built-in kinds from a table that all servers share, custom kinds from
-//! CustomResourceDefinitions.
+//! Served resources: built-in kinds from a table common to all servers, custom kinds from CustomResourceDefinitions.
 
 mod built_in;
 pub(crate) mod columns;
@@ -16,7 +15,7 @@ use crate::schema::Schema;
 
 pub use built_in::CRD_COLLECTION;
 
-/// A resource: a kind of object and the URL under which it is served.
+/// Resource: a kind of object and its URL.
 #[derive(Debug)]
 pub struct Resource {
     /// API group, empty for core.
@@ -27,46 +26,46 @@ pub struct Resource {
     pub singular: String,
     /// Kind.
     pub kind: String,
-    /// The kind of a list: `PodList`.
+    /// Kind of a list: `PodList`.
     pub list_kind: String,
     /// Short names for command lines: `po`.
     pub short_names: Vec<String>,
-    /// Groups of resources to which it belongs: `all`.
+    /// Categories, such as `all`.
     pub categories: Vec<String>,
     /// True if objects live in namespaces.
     pub namespaced: bool,
-    /// All versions, the one that discovery prefers first.
+    /// All versions, in the order of discovery.
     pub versions: Vec<Version>,
-    /// The `apiVersion` in which objects are stored.
+    /// `apiVersion` of stored objects.
     pub stored: String,
-    /// The name of the collection in the store.
+    /// Name of the collection in the store.
     pub collection: Arc<str>,
-    /// Built in, or defined.
+    /// Built-in or custom.
     pub origin: Origin,
-    /// The conversion webhook, if the definition names one.
+    /// Conversion webhook, if the definition names one.
     pub conversion: Option<Arc<Conversion>>,
 }
 
-/// The origin of a kind.
+/// Origin of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A kind of Kubernetes itself.
+    /// Kind of Kubernetes itself.
     BuiltIn(Traits),
-    /// A kind of a CustomResourceDefinition.
+    /// Kind of a CustomResourceDefinition.
     Custom {
         /// True if `spec.conversion.strategy` is `Webhook`: a webhook or the hooks of the process convert objects.
         converts: bool,
     },
 }
 
-/// The conversion webhook of a definition.
+/// Conversion webhook of a definition.
 #[derive(Debug)]
 pub struct Conversion {
-    /// Unique for each compiled definition, so that results of an older webhook are not used.
+    /// Unique id for each compiled definition, so that results of an older webhook are not used.
     pub id: u64,
-    /// `clientConfig`: where the webhook is.
+    /// `clientConfig`: address of the webhook.
     pub client_config: Value,
-    /// The versions of reviews that it understands, the preferred one first.
+    /// Versions of ConversionReview that the webhook accepts, the preferred one first.
     pub review_versions: Vec<String>,
 }
 
@@ -82,47 +81,47 @@ pub struct Traits {
 /// One version of a resource.
 #[derive(Debug)]
 pub struct Version {
-    /// `v1`.
+    /// Name, such as `v1`.
     pub name: String,
     /// `group/version`.
     pub api_version: String,
-    /// False for a version that is only stored.
+    /// False for a version that is only stored, and not served.
     pub served: bool,
-    /// True with the status subresource.
+    /// True if the status subresource is enabled.
     pub status: bool,
-    /// The scale subresource.
+    /// Scale subresource.
     pub scale: Option<Scale>,
     /// Further subresources: `eviction`, `token`, `finalize`.
     pub subresources: Vec<&'static str>,
     pub(crate) columns: Vec<Column>,
-    /// The compiled schema of a custom kind.
+    /// Compiled [`Schema`] of a custom kind.
     pub schema: Option<Schema>,
     /// `openAPIV3Schema` of the definition.
     pub open_api: Option<Value>,
-    /// Fields beyond the metadata that field selectors may refer to.
+    /// Fields for field selectors, besides the metadata.
     pub selectable: Vec<String>,
-    /// The warning for clients that use this version.
+    /// Warning for clients that use this version.
     pub warning: Option<String>,
 }
 
-/// The field paths of the scale subresource, such as `.spec.replicas`.
+/// Field paths of the scale subresource, such as `.spec.replicas`.
 #[derive(Clone, Debug)]
 pub struct Scale {
-    /// Replicas in the spec.
+    /// Path of the replicas in the spec.
     pub spec: String,
-    /// Replicas in the status.
+    /// Path of the replicas in the status.
     pub status: String,
-    /// The label selector of the replicas, as text.
+    /// Path of the label selector of the replicas, as text.
     pub selector: Option<String>,
 }
 
-/// A column of `kubectl get`.
+/// Column of `kubectl get`.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    /// `string`, `integer`, `number`, `boolean` or `date`: how the cell is formatted.
+    /// Type for formatting the cell: `string`, `integer`, `number`, `boolean` or `date`.
     pub(crate) kind: String,
-    /// The type in the column definitions of a table, where it differs.
+    /// Type in the column definitions of a table, where it differs from the formatting.
     pub(crate) declared_kind: Option<String>,
     pub(crate) format: String,
     pub(crate) description: String,
@@ -130,24 +129,24 @@ pub(crate) struct Column {
     pub(crate) cell: Cell,
 }
 
-/// How the cell is computed.
+/// Computation of a cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
-    /// A JSONPath as a CustomResourceDefinition gives it: `.status.phase`.
+    /// JSONPath from a CustomResourceDefinition: `.status.phase`.
     Path(String),
-    /// A function of a built-in kind.
+    /// Function of a built-in kind.
     Computed(fn(&Value) -> Value),
-    /// A function of a built-in kind and of the current time.
+    /// Function of a built-in kind and of the current time.
     Aged(fn(&Value, Timestamp) -> Value),
 }
 
 impl Resource {
-    /// The version of a name, served or not.
+    /// Returns the [`Version`] of a name, served or not.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
 
-    /// The Go type of a version; `None` for custom kinds and CustomResourceDefinitions.
+    /// Returns the Go type of a version; `None` for custom kinds and CustomResourceDefinitions.
     pub fn shape(&self, version: &str) -> Option<&'static shape::Struct> {
         match self.origin {
             Origin::BuiltIn(_) => shape::of(&self.group, version, &self.kind),
@@ -155,7 +154,7 @@ impl Resource {
         }
     }
 
-    /// The version in which objects are stored.
+    /// Returns the [`Version`] of stored objects.
     pub fn stored_version(&self) -> &Version {
         self.versions
             .iter()
@@ -168,12 +167,12 @@ impl Resource {
         matches!(self.origin, Origin::Custom { .. })
     }
 
-    /// True for CustomResourceDefinitions themselves.
+    /// True for the resource of CustomResourceDefinitions itself.
     pub fn is_crd(&self) -> bool {
         *self.collection == *CRD_COLLECTION
     }
 
-    /// The key of an object in the collection.
+    /// Returns the key of an object in the collection.
     pub fn key(&self, namespace: &str, name: &str) -> Arc<str> {
         if self.namespaced {
             format!("{namespace}/{name}").into()
@@ -199,28 +198,28 @@ static BUILT_IN_BY_NAME: LazyLock<HashMap<(&'static str, &'static str), Arc<Reso
     });
 
 impl Registry {
-    /// Nothing but the built-in kinds.
+    /// Creates a registry of the built-in kinds.
     pub fn built_in() -> Self {
         Self {
             custom: BTreeMap::new(),
         }
     }
 
-    /// The registry with a custom kind added or replaced.
+    /// Returns the registry with a custom [`Resource`] added or replaced.
     pub fn with(&self, resource: Arc<Resource>) -> Self {
         let mut custom = self.custom.clone();
         custom.insert((resource.group.clone(), resource.plural.clone()), resource);
         Self { custom }
     }
 
-    /// The registry without a custom kind.
+    /// Returns the registry without a custom kind.
     pub fn without(&self, group: &str, plural: &str) -> Self {
         let mut custom = self.custom.clone();
         custom.remove(&(group.to_owned(), plural.to_owned()));
         Self { custom }
     }
 
-    /// The resource of a group and a plural name.
+    /// Returns the [`Resource`] of a group and a plural name.
     pub fn find(&self, group: &str, plural: &str) -> Option<Arc<Resource>> {
         if let Some(found) = BUILT_IN_BY_NAME.get(&(group, plural)) {
             return Some(Arc::clone(found));
@@ -230,7 +229,7 @@ impl Registry {
             .cloned()
     }
 
-    /// All resources, the built-in ones first.
+    /// Returns all resources, the built-in ones first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         BUILT_IN.iter().chain(self.custom.values())
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!   openapi       crd      table       documents; definitions become kinds; rows of `kubectl get`
 //!      │           └──┬──────┘
-//!      │            kinds              what is served: built-in kinds, and those of definitions
+//!      │            kinds              built-in kinds, and kinds of definitions
 //!      └────┬─────────┤
 //!         patch       │                the four kinds of patch, and the managers of fields
 //!           └────┬────┘
@@ -11,6 +11,9 @@
 //!                └────┬─────┘
 //!                  names, time, value
 //! ```
+//!
+//! Modules: [`openapi`], [`crd`], [`table`](mod@table), [`kinds`], [`patch`], [`schema`], [`selector`], [`names`],
+//! [`time`], [`value`].
 
 pub mod crd;
 pub mod kinds;

@@ -1,10 +1,11 @@
-//! The forms of names (`k8s.io/apimachinery/pkg/util/validation`): the reasons why a text does not have one.
+//! Forms of names (`k8s.io/apimachinery/pkg/util/validation`). Each function returns the reasons why a text does not
+//! have a form.
 
 mod labels;
 
 pub use labels::{label_key_problems, label_value_problems, subdomain_problems};
 
-/// RFC 1123 subdomain.
+/// Returns the problem of a text that is no RFC 1123 subdomain.
 pub fn subdomain(name: &str) -> Option<&'static str> {
     if name.len() > 253 {
         return Some("must be no more than 253 characters");
@@ -13,7 +14,7 @@ pub fn subdomain(name: &str) -> Option<&'static str> {
     (!fits).then_some("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')")
 }
 
-/// RFC 1123 label.
+/// Returns the problem of a text that is no RFC 1123 label.
 pub fn label(name: &str) -> Option<&'static str> {
     if name.len() > 63 {
         return Some("must be no more than 63 characters");
@@ -21,7 +22,7 @@ pub fn label(name: &str) -> Option<&'static str> {
     (!is_label(name)).then_some("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')")
 }
 
-/// RFC 1035 label.
+/// Returns the problem of a text that is no RFC 1035 label.
 pub(crate) fn label_1035(name: &str) -> Option<String> {
     const LONGEST: usize = 63;
     let mut problems = Vec::new();
@@ -41,7 +42,7 @@ fn is_label(text: &str) -> bool {
     bytes.iter().all(|&c| inner(c)) && edge(bytes.first()) && edge(bytes.last())
 }
 
-/// The reasons why a text is not a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
+/// Returns the reasons why a text is not a qualified name: `example.com/MyName`, or `MyName` (`IsQualifiedName`).
 pub fn unqualified(key: &str) -> Vec<String> {
     const RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
     const LONGEST: usize = 63;
@@ -74,7 +75,7 @@ pub fn unqualified(key: &str) -> Vec<String> {
     problems
 }
 
-/// True for the value of a label, and for the name within a qualified name.
+/// True for a valid label value, and for a valid name within a qualified name.
 pub fn is_label_value(text: &str) -> bool {
     let edge = |c: Option<&u8>| c.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();

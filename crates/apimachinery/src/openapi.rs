@@ -1,8 +1,8 @@
-//! The OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
+//! OpenAPI documents: v2 at `/openapi/v2`, v3 at `/openapi/v3` and `/openapi/v3/apis/<group>/<version>`.
 //!
-//! The documents contain the served kinds and the types that they refer to, with descriptions, so that kubectl can
-//! explain, validate and merge. Operations have the parts that clients use: methods, kinds, query parameters, media
-//! types. List kinds have no definitions.
+//! The documents contain the served kinds and all referenced types, with descriptions, so that kubectl can explain,
+//! validate and merge. Operations have the parts used by clients: methods, kinds, query parameters, media types. List
+//! kinds have no definitions.
 
 pub(crate) mod builtin;
 mod definitions;
@@ -37,7 +37,7 @@ pub struct Model<'a> {
     pub schema: Option<&'a Value>,
 }
 
-/// The v2 (swagger) document over all models.
+/// Returns the v2 (swagger) document of all [`Model`]s.
 pub fn v2(models: &[Model<'_>]) -> Value {
     let mut paths = Map::new();
     for model in models {
@@ -51,8 +51,8 @@ pub fn v2(models: &[Model<'_>]) -> Value {
     })
 }
 
-/// The v3 index: `{"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=.."}}}`. The hash
-/// changes when the document does, so that clients may keep documents for good.
+/// Returns the v3 index: `{"paths": {"apis/apps/v1": {"serverRelativeURL": "/openapi/v3/apis/apps/v1?hash=.."}}}`. The
+/// hash changes with the document, so clients may keep a document for good.
 pub fn v3_index(models: &[Model<'_>]) -> Value {
     let versions: BTreeSet<(&str, &str)> = models
         .iter()
@@ -68,7 +68,8 @@ pub fn v3_index(models: &[Model<'_>]) -> Value {
     json!({ "paths": paths })
 }
 
-/// The v3 document of one group and version; `group` is empty for core. Without a model in it, the document is empty.
+/// Returns the v3 document of one group and version; `group` is empty for core. Without a [`Model`] of the group and
+/// version, the document is empty.
 pub fn v3(models: &[Model<'_>], group: &str, version: &str) -> Value {
     let models: Vec<Model<'_>> = models
         .iter()
@@ -87,7 +88,7 @@ pub fn v3(models: &[Model<'_>], group: &str, version: &str) -> Value {
     })
 }
 
-/// `api/v1`, `apis/apps/v1`.
+/// Returns the path of a group and version: `api/v1`, `apis/apps/v1`.
 fn path_of(group: &str, version: &str) -> String {
     if group.is_empty() {
         format!("api/{version}")
@@ -96,7 +97,7 @@ fn path_of(group: &str, version: &str) -> String {
     }
 }
 
-/// A hash of the input from which the document is generated.
+/// Returns a hash of the input of a generated document.
 fn hash(models: &[Model<'_>], group: &str, version: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(env!("CARGO_PKG_VERSION"));

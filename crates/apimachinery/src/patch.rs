@@ -19,6 +19,9 @@ pub(crate) use json::tests::any_json;
 use serde_json::Value;
 
 /// Applies a JSON patch (RFC 6902) atomically.
+///
+/// # Errors
+/// [`PatchError`], with the HTTP status of kube-apiserver.
 pub fn json(doc: &Value, operations: &Value) -> Result<Value, PatchError> {
     json::json(doc, operations)
 }
@@ -29,7 +32,7 @@ pub fn merge(doc: &mut Value, patch: &Value) -> Result<(), PatchError> {
 }
 
 /// Applies a strategic merge patch to an object of a built-in kind. `gvk` is (group, version, kind). Unknown fields are
-/// merged as by a JSON merge patch.
+/// merged as in a JSON merge patch.
 pub fn strategic(doc: &Value, patch: &Value, gvk: (&str, &str, &str)) -> Result<Value, PatchError> {
     strategic::strategic(doc, patch, gvk)
 }

@@ -1,9 +1,9 @@
 //! Structural schemas of CustomResourceDefinitions, compiled once and used for pruning, defaulting and validation, in
 //! this order.
 //!
-//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.34, including ratcheting: on update, a value that
-//! was invalid before and is unchanged stays accepted. Where the reference iterates over maps in random order, errors
-//! are sorted by field name here.
+//! Behaviour and messages follow `k8s.io/apiextensions-apiserver` 0.34, including ratcheting: on update, an invalid
+//! value that is unchanged stays accepted. Where the reference iterates over maps in random order, errors are sorted by
+//! field name here.
 
 mod budget;
 mod cel;
@@ -35,43 +35,44 @@ use serde_json::Value;
 
 use path::Path;
 
-/// The maximum depth of objects, schemas and patches: less than the 128 levels of JSON readers, since lists and watch
+/// Maximum depth of objects, schemas and patches: less than the 128 levels of JSON readers, since lists and watch
 /// events wrap objects in one or two more.
 pub const MAX_DEPTH: usize = 120;
 
-/// The maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
+/// Maximum size of a stored object in bytes: the default limit of requests to etcd (`--max-request-bytes`).
 pub const MAX_BYTES: usize = 3 << 19;
 
-/// The maximum number of unknown or duplicate fields that are reported, as in `sigs.k8s.io/json`.
+/// Maximum number of unknown or duplicate fields in a report, as in `sigs.k8s.io/json`.
 pub const MAX_REPORTED: usize = 100;
 
-/// Whose rules judge the keywords of a schema.
+/// Rules for the keywords of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
-    /// Those of CustomResourceDefinitions.
+    /// Rules for CustomResourceDefinitions.
     Definition,
-    /// Those of variables of a ClusterClass.
+    /// Rules for variables of a ClusterClass.
     Variables,
 }
 
-/// A compiled `openAPIV3Schema`. Cheap to clone.
+/// Compiled `openAPIV3Schema`. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Schema {
     root: Arc<Node>,
 }
 
 impl Schema {
-    /// Compiles a schema, or returns its violations. The paths of errors start at the schema (`properties[spec].type`;
+    /// Compiles a schema, or returns the violations. The paths of errors start at the schema (`properties[spec].type`;
     /// empty for the schema itself): see [`FieldError::under`].
     pub fn compile(schema: &Value) -> Result<Self, Vec<FieldError>> {
         Self::compiled(schema, Rules::Definition)
     }
 
-    /// Compiles the schema of variables of a ClusterClass, as Cluster API's webhook does: it must be structural, but may
-    /// have `uniqueItems`, and each value of an `enum` and each `example` must be valid by the schema that it is in.
+    /// Compiles the schema of variables of a ClusterClass, like Cluster API's webhook: the schema must be structural,
+    /// but may have `uniqueItems`, and each value of an `enum` and each `example` must be valid by the schema around
+    /// it.
     ///
     /// # Errors
-    /// Its violations, with paths as those of [`Self::compile`].
+    /// All violations, with paths as in [`Self::compile`].
     pub fn compile_variables(schema: &Value) -> Result<Self, Vec<FieldError>> {
         Self::compiled(schema, Rules::Variables)
     }
@@ -110,7 +111,7 @@ impl Schema {
         }
     }
 
-    /// Removes unknown fields and returns their paths, sorted, as field validation prints them: `spec.foo`,
+    /// Removes unknown fields and returns their sorted paths in the form of field validation: `spec.foo`,
     /// `spec.list[0].bar`.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         if too_deep(object) {
@@ -122,7 +123,8 @@ impl Schema {
     /// Removes nulls of fields that are neither nullable nor have a default, then fills in defaults.
     ///
     /// # Errors
-    /// If the defaults alone are larger than an object that can be stored; some of them are in `object` then.
+    /// [`Overflow`] if the defaults alone are larger than an object that can be stored; `object` may have some of them
+    /// then.
     pub fn default(&self, object: &mut Value) -> Result<(), Overflow> {
         if too_deep(object) {
             return Ok(());
@@ -143,8 +145,8 @@ impl Schema {
         validate_all(object, &self.root, old, Vec::new())
     }
 
-    /// Validates like [`Self::validate`] and inserts `errors` between the violations of the schema and those of its
-    /// rules.
+    /// Validates like [`Self::validate`] and inserts `others` between the violations of the schema and the violations
+    /// of CEL rules.
     pub fn validate_beside(
         &self,
         object: &Value,
@@ -157,7 +159,7 @@ impl Schema {
         validate_all(object, &self.root, old, others)
     }
 
-    /// The root node, for server-side apply and OpenAPI.
+    /// Returns the root [`Node`], for server-side apply and OpenAPI.
     pub(crate) fn root(&self) -> &Node {
         &self.root
     }
@@ -168,7 +170,8 @@ pub fn too_deep(value: &Value) -> bool {
     depth(value) > MAX_DEPTH
 }
 
-/// The number of nested arrays and objects: 0 for a scalar. Neither recurses nor continues beyond [`MAX_DEPTH`] + 1.
+/// Returns the number of nested arrays and objects: 0 for a scalar. Neither recurses nor continues beyond [`MAX_DEPTH`]
+/// + 1.
 pub fn depth(value: &Value) -> usize {
     let mut level: Vec<&Value> = vec![value];
     for depth in 0..=MAX_DEPTH {

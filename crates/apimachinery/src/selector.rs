@@ -15,21 +15,21 @@ use lexer::{Parser, Token};
 
 pub use field::FieldSelector;
 
-/// Why a selector is rejected, for a `Status` of reason `BadRequest`.
+/// Reason for the rejection of a selector, for a `Status` of reason `BadRequest`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ParseError {
-    /// The message of kube-apiserver.
+    /// Message of kube-apiserver.
     pub message: String,
 }
 
-/// A parsed label selector; all of its requirements must match.
+/// Parsed label selector; all of its requirements must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// The operator of a requirement.
+/// Operator of a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Operator {
     Equals,
@@ -93,7 +93,7 @@ impl LabelSelector {
 
     /// Parses the object form, `{"matchLabels": {..}, "matchExpressions": [..]}`. An empty object matches everything.
     /// Null is rejected: an absent selector matches nothing in most, but not all, places of Kubernetes, so callers
-    /// handle it.
+    /// decide.
     pub fn from_object(selector: &Value) -> Result<Self, ParseError> {
         let Some(fields) = selector.as_object() else {
             return Err(error("a label selector must be an object"));
@@ -153,7 +153,7 @@ impl LabelSelector {
     }
 }
 
-/// The canonical form, which parses to the same selector.
+/// Formats the canonical form, which parses to the same selector.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, requirement) in self.requirements.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `meta/v1 Table`, which kubectl prints.
+//! Tables (`meta/v1 Table`), as printed by kubectl.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kinds::{Cell, Column, Version};
 use crate::time::age;
 
-/// A table of rows from [`row`]. `head`: whether it has column definitions.
+/// Returns a table of rows from [`row`]. `head` adds column definitions.
 pub fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) -> Value {
     let columns: Value = if head {
         version.columns.iter().map(definition).collect()
@@ -19,7 +19,7 @@ pub fn table(version: &Version, rows: Vec<Value>, metadata: &Value, head: bool) 
     })
 }
 
-/// The row of an object. `include` is `includeObject` of the query; ages are those at `now`.
+/// Returns the row of an object. `include` is `includeObject` of the query; ages are computed at `now`.
 pub fn row(version: &Version, value: Value, include: Option<&str>, now: Timestamp) -> Value {
     let cells: Vec<Value> = version
         .columns
@@ -41,15 +41,15 @@ pub fn row(version: &Version, value: Value, include: Option<&str>, now: Timestam
     }
 }
 
-/// `PartialObjectMetadata` of an object.
+/// Returns the `PartialObjectMetadata` of an object.
 pub fn metadata_only(value: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"],
     })
 }
 
-/// Removes the annotation of a DaemonSet's template generation: kube-apiserver builds rows from the internal type,
-/// which has a field for it.
+/// Removes the annotation of a DaemonSet's template generation: kube-apiserver builds rows from the internal type, with
+/// a field in place of the annotation.
 fn remove_template_generation(value: &Value, row: &mut Value) {
     let annotations = row["metadata"].get_mut("annotations");
     if value["kind"] != "DaemonSet" || value["apiVersion"] != "apps/v1" {

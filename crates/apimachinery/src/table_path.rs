@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// All values that `path` selects in `value`. A malformed path selects none.
+/// Returns all values that `path` selects in `value`. A malformed path selects none.
 pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
     let path = path
         .trim()
@@ -27,12 +27,12 @@ pub(crate) fn find<'a>(value: &'a Value, path: &str) -> Vec<&'a Value> {
 
 enum Step<'p> {
     Field(String),
-    /// A quoted text in brackets. client-go parses it as a path again, so dots in a key are escaped here, too:
+    /// Quoted text in brackets. client-go parses the text as a path again, so dots in a key are escaped here, too:
     /// `.metadata.labels['cluster\.x-k8s\.io/cluster-name']`.
     Quoted(&'p str),
     Index(i64),
     All,
-    /// The items with a field that equals, or does not equal, a text.
+    /// Items with a field that equals, or does not equal, a text.
     Where {
         path: &'p str,
         equal: bool,

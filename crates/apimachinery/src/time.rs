@@ -1,13 +1,13 @@
-//! Times as Kubernetes writes them, and as kubectl prints them.
+//! Times in the forms of Kubernetes and kubectl.
 
 use jiff::Timestamp;
 
-/// A time as Kubernetes writes it: RFC 3339 in whole seconds.
+/// Formats a time like Kubernetes: RFC 3339 in whole seconds.
 pub fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The time since `since`, as kubectl prints it (`duration.HumanDuration`).
+/// Returns the time since `since`, in the form of kubectl (`duration.HumanDuration`).
 pub fn age(since: &str, now: Timestamp) -> String {
     let Ok(since) = since.parse::<Timestamp>() else {
         return "<invalid>".to_owned();
@@ -15,7 +15,7 @@ pub fn age(since: &str, now: Timestamp) -> String {
     human(now.duration_since(since).as_secs())
 }
 
-/// A duration in seconds as kubectl prints it: `45s`, `2m5s`, `3h20m`, `5d`.
+/// Formats a duration in seconds like kubectl: `45s`, `2m5s`, `3h20m`, `5d`.
 pub fn human(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;

@@ -1,4 +1,4 @@
-//! Acceptance of the names of a CustomResourceDefinition: names that no other definition of its group has
+//! Acceptance of the names of a CustomResourceDefinition: no other definition of the group may have the same names
 //! (`apiextensions-apiserver/pkg/controller/status`).
 
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{items, seconds, strings, text};
 
-/// What names are decided by. The schemas, by far the most of a definition, are skipped.
+/// Fields that decide about names. The schemas, by far the largest part of a definition, are skipped.
 #[derive(Deserialize)]
 struct Outline {
     #[serde(default)]
@@ -32,9 +32,10 @@ struct Names {
     names: Value,
 }
 
-/// A stored definition without what its names do not depend on: `metadata.name`, `spec.group`, `spec.names` and `status`.
+/// Reduces a stored definition to the fields that decide about names: `metadata.name`, `spec.group`, `spec.names` and
+/// `status`.
 pub fn outline(stored: &[u8]) -> Value {
-    // It was serialised from a definition, so it parses.
+    // Serialised from a definition, so the parser accepts it.
     let Ok(outline) = serde_json::from_slice::<Outline>(stored) else {
         return Value::Null;
     };
@@ -45,8 +46,8 @@ pub fn outline(stored: &[u8]) -> Value {
     })
 }
 
-/// True if the objects of a definition are served: the definition is established, or it is new and has no conflict.
-/// `others` are the other definitions of its group.
+/// True if the objects of a definition are served: the definition is established, or new and without a conflict.
+/// `others` are the other definitions of the group.
 pub fn is_served(crd: &Value, others: &[Value]) -> bool {
     match condition(crd, "NamesAccepted") {
         None => decide(crd, others).conflict.is_none(),
@@ -59,12 +60,14 @@ pub(crate) fn is_established(crd: &Value) -> bool {
     is_true(crd, "Established")
 }
 
-/// True if names are to be accepted: the definition is not established, or requests other names than the accepted ones.
+/// True if names are still to be accepted: the definition is not established, or requests other names than the accepted
+/// ones.
 pub fn is_open(crd: &Value) -> bool {
     !is_true(crd, "Established") || crd["spec"]["names"] != crd["status"]["acceptedNames"]
 }
 
-/// Accepts the names of a definition, and establishes it when none is in use. Returns whether its status changed.
+/// Accepts the names of a definition, and establishes the definition if none is in use. Returns true if the status
+/// changed.
 pub fn accept(crd: &mut Value, others: &[Value], now: Timestamp) -> bool {
     if !is_open(crd) {
         return false;
@@ -138,11 +141,11 @@ pub(crate) fn set(
 
 struct Decision {
     names: Value,
-    /// Reason and message of the last name that is in use.
+    /// Reason and message of the last name in use.
     conflict: Option<(&'static str, String)>,
 }
 
-/// Accepts those requested names that no other definition uses.
+/// Accepts the requested names that no other definition uses.
 fn decide(crd: &Value, others: &[Value]) -> Decision {
     let accepted = |other: &Value| other["status"]["acceptedNames"].clone();
     let taken: Vec<Value> = others.iter().map(accepted).collect();

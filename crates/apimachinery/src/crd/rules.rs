@@ -1,7 +1,7 @@
 //! Validation of a CustomResourceDefinition (`apiextensions-apiserver/pkg/apis/apiextensions/validation`).
 //!
-//! The internal type of kube-apiserver has top-level fields for values that all versions share, and its errors name
-//! those: `spec.validation` rather than `spec.versions[0].schema`. So do the errors here.
+//! The internal type of kube-apiserver has top-level fields for values shared by all versions, and errors name those
+//! fields: `spec.validation` rather than `spec.versions[0].schema`. The [`FieldError`]s here do the same.
 
 mod fields;
 
@@ -26,8 +26,8 @@ pub fn check(crd: &Value, live: Option<&Value>) -> Vec<FieldError> {
     errors
 }
 
-/// Validates a definition whose spec is unchanged. In a status that a client writes, the accepted names must be valid;
-/// any other write must keep the versions in which objects are stored.
+/// Validates a definition with an unchanged spec. In a status written by a client, the accepted names must be valid;
+/// any other write must keep the versions of stored objects.
 pub fn check_status(crd: &Value, live: &Value) -> Vec<FieldError> {
     const PATH: &str = "status.acceptedNames";
     let mut errors = Vec::new();
@@ -95,7 +95,7 @@ fn spec(crd: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The fields that are equal in all versions, and so are top-level fields in the internal type.
+/// Fields that are equal in all versions, and so are top-level fields in the internal type.
 struct Shared {
     schema: bool,
     subresources: bool,
@@ -165,7 +165,7 @@ fn schema(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     errors.extend(problems.into_iter().map(|problem| problem.under(&path)));
 }
 
-/// Validates the versions together.
+/// Validates rules across versions.
 fn together(versions: &[Value], shared: &Shared, errors: &mut Vec<FieldError>) {
     let names: Vec<&str> = versions
         .iter()
@@ -198,7 +198,7 @@ fn together(versions: &[Value], shared: &Shared, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A version as Go prints the internal type in errors.
+/// Formats a version like Go's internal type in errors.
 fn printed(version: &Value, shared: &Shared) -> String {
     let field = |name: &str, shared: bool| {
         let value = if shared { &Value::Null } else { &version[name] };
@@ -227,7 +227,7 @@ fn names(names: &Value, errors: &mut Vec<FieldError>) {
     valid_names(names, "spec.names", errors);
 }
 
-/// Validates those names that are set.
+/// Validates the names that are set.
 fn valid_names(names: &Value, at: &str, errors: &mut Vec<FieldError>) {
     for field in ["plural", "singular", "kind", "listKind"] {
         let Some(given) = text(names, field).filter(|given| !given.is_empty()) else {

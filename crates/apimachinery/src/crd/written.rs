@@ -1,5 +1,5 @@
-//! A schema as kube-apiserver's Go type serialises it (`JSONSchemaProps`): empty fields are omitted, and numbers
-//! without a fraction are integers.
+//! Schemas in the form of kube-apiserver's Go type (`JSONSchemaProps`): empty fields are omitted, and numbers without a
+//! fraction are integers.
 
 use serde_json::{Number, Value};
 
@@ -10,7 +10,7 @@ const NAMED: [&str; 3] = ["properties", "patternProperties", "definitions"];
 /// Fields whose values are arbitrary JSON.
 const RAW: [&str; 3] = ["default", "example", "enum"];
 
-/// Converts the schemas of all versions of a definition to this form.
+/// Converts the schemas of all versions of a definition to the Go form.
 pub(super) fn schemas(crd: &mut Value) {
     let versions = crd["spec"]["versions"].as_array_mut();
     for version in versions.into_iter().flatten() {
@@ -52,7 +52,7 @@ fn write(schema: &mut Value) {
     }
 }
 
-/// True if `omitempty` omits a value. Pointer fields, such as numbers and some flags, are written when they are set.
+/// True if `omitempty` omits a value. Pointer fields, such as numbers and some flags, are written whenever set.
 fn is_left_out(name: &str, value: &Value) -> bool {
     let pointer = matches!(
         name,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Origin, Resource, Scale, Traits, Version};
 
-/// The collection of CustomResourceDefinitions.
+/// Collection of CustomResourceDefinitions.
 pub const CRD_COLLECTION: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 /// One row of the table.
@@ -26,7 +26,7 @@ enum Has {
     Status,
     Scale,
     Generation,
-    /// Objects are answered and not stored.
+    /// Requests are answered, and no object is stored.
     Virtual,
     Sub(&'static str),
 }
@@ -420,7 +420,7 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// All built-in resources, in the order of discovery.
+/// Returns all built-in resources, in the order of discovery.
 pub(super) fn all() -> Vec<Arc<Resource>> {
     ROWS.iter().map(|row| Arc::new(resource(row))).collect()
 }

@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use super::{Cell, Column};
 
-/// A column of `columns.json`, as kube-apiserver 1.34 declares it: name, type, format, description (none for
-/// the name and the age), priority.
+/// Column of `columns.json`, as declared by kube-apiserver 1.34: name, type, format, description (none for the name and
+/// the age), priority.
 type Declared = (String, String, String, String, i64);
 
 static DECLARED: LazyLock<HashMap<String, Vec<Declared>>> = LazyLock::new(|| {
-    // Part of the program; a test checks that it parses.
+    // Embedded in the program; a test parses the file.
     serde_json::from_str(include_str!("columns.json")).unwrap_or_default()
 });
 
-/// The columns of a built-in kind, in the order and the words of kube-apiserver.
+/// Returns the columns of a built-in kind, in the order and the words of kube-apiserver.
 pub(super) fn of(group: &str, version: &str, kind: &str) -> Vec<Column> {
     let mut found = cells_of(group, kind);
     let Some(declared) = DECLARED.get(&format!("{group}/{version}, Kind={kind}")) else {
@@ -44,7 +44,7 @@ pub(super) fn of(group: &str, version: &str, kind: &str) -> Vec<Column> {
     all
 }
 
-/// How the cells of each column are computed.
+/// Returns the columns of a kind, with the functions that compute their [`Cell`]s.
 fn cells_of(group: &str, kind: &str) -> Vec<Column> {
     let mut all = vec![name()];
     match (group, kind) {
@@ -299,7 +299,7 @@ fn events() -> Vec<Column> {
     ]
 }
 
-/// `NAME`, the first column of every kind.
+/// Returns `NAME`, the first column of every kind.
 pub(crate) fn name() -> Column {
     Column {
         format: "name".to_owned(),
@@ -308,7 +308,7 @@ pub(crate) fn name() -> Column {
     }
 }
 
-/// `AGE`, a column of most kinds.
+/// Returns `AGE`, a column of most kinds.
 pub(crate) fn age() -> Column {
     Column {
         kind: "date".to_owned(),
@@ -358,7 +358,7 @@ fn number(mut column: Column) -> Column {
     column
 }
 
-/// Printed with `-o wide` only.
+/// Limits a column to `-o wide`.
 fn wide(mut column: Column) -> Column {
     column.priority = 1;
     column

@@ -1,5 +1,5 @@
-//! The fields by which objects are selected: which labels each kind supports (`AddFieldLabelConversionFunc` of Kubernetes),
-//! and the text that each is compared with (`ToSelectableFields`).
+//! Fields for selecting objects: the labels of each kind (`AddFieldLabelConversionFunc` of Kubernetes), and the text
+//! behind each label (`ToSelectableFields`).
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::{Resource, Version};
 const NAME: &str = "metadata.name";
 const NAMESPACE: &str = "metadata.namespace";
 
-/// The labels of a built-in kind beyond the name and the namespace.
+/// Returns the labels of a built-in kind beyond the name and the namespace.
 pub(super) fn labels(group: &str, kind: &str) -> &'static [&'static str] {
     match (group, kind) {
         ("", "Pod") => &[
@@ -59,7 +59,10 @@ pub(super) fn labels(group: &str, kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// The reason why objects are not selected by a label, as kube-apiserver states it.
+/// Checks that objects of a [`Resource`] can be selected by a label.
+///
+/// # Errors
+/// The words of kube-apiserver.
 pub fn check(resource: &Resource, version: &Version, label: &str) -> Result<(), String> {
     let beyond = &version.selectable;
     // Kinds without labels of their own share a rule that ignores the scope.
@@ -81,12 +84,12 @@ pub fn check(resource: &Resource, version: &Version, label: &str) -> Result<(), 
     }
 }
 
-/// True if a label names something beyond the name and the namespace.
+/// True if a label names a field other than the name and the namespace.
 pub fn is_beyond_metadata(label: &str) -> bool {
     !matches!(label, NAME | NAMESPACE)
 }
 
-/// The text of a field of an object in its stored version. Both forms of Event are stored as the older one.
+/// Returns the text of a field of an object in the stored version. Both forms of Event are stored as the older one.
 pub fn text(resource: &Resource, object: &Value, label: &str) -> Option<String> {
     if resource.is_custom() {
         return found(object, label);
@@ -122,7 +125,7 @@ pub fn text(resource: &Resource, object: &Value, label: &str) -> Option<String> 
     }
 }
 
-/// A scalar as text.
+/// Returns a scalar as text.
 fn found(object: &Value, path: &str) -> Option<String> {
     let found = path
         .split('.')

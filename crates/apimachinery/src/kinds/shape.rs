@@ -1,9 +1,9 @@
-//! The Go types of the built-in kinds: validation of types when decoding, omission of empty fields when encoding, and
+//! Go types of the built-in kinds: validation of types when decoding, omission of empty fields when encoding, and
 //! defaults.
 //!
 //! `shapes.json` is printed from the types (`tests/kubernetes/tools/shapes`). `defaults.json` (constant defaults) and
-//! [`computed`] (defaults that depend on other fields) follow `pkg/apis/*/v1/defaults.go` of Kubernetes. Recursion is
-//! bounded by the depth of values, which decoding limits.
+//! the module `computed` (defaults that depend on other fields) follow `pkg/apis/*/v1/defaults.go` of Kubernetes.
+//! Recursion is bounded by the depth of values, which decoding limits.
 
 mod computed;
 pub mod protobuf;
@@ -20,26 +20,26 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::{Budget, MAX_REPORTED, Overflow, weight};
 
-/// The maximum size of the defaults of one object as JSON. As protobuf, by which built-in objects are limited, they
-/// take a quarter of it or more.
+/// Maximum size of the defaults of one object as JSON, in bytes. Their protobuf form, which counts for the limit of a
+/// built-in object, takes a quarter of that size or more.
 const MOST_DEFAULTS: usize = 8 << 20;
-/// The size of a computed default, about.
+/// Approximate size of a computed default in bytes.
 const COMPUTED: usize = 16;
 
-/// A struct.
+/// Go struct.
 #[derive(Debug)]
 pub struct Struct {
-    /// The name of the Go type, such as `Container`.
+    /// Name of the Go type, such as `Container`.
     name: &'static str,
     fields: BTreeMap<&'static str, Field>,
     defaults: Map<String, Value>,
-    /// The defaults that depend on other fields.
+    /// Function for the defaults that depend on other fields.
     computed: Option<fn(&mut Map<String, Value>)>,
 }
 
 #[derive(Debug)]
 struct Field {
-    /// Written even when it is empty.
+    /// True for a field that is written even when empty.
     always: bool,
     shape: Shape,
 }
@@ -59,7 +59,7 @@ enum Shape {
     Pointer(Box<Shape>),
     List(Box<Shape>),
     Map(Box<Shape>),
-    /// A struct by its name in `shapes.json`.
+    /// Name of a struct in `shapes.json`.
     Struct(&'static str),
 }
 
@@ -68,7 +68,7 @@ type Entries = HashMap<&'static str, Entry>;
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum Entry {
-    /// A kind and the name of its struct.
+    /// Kind, with the name of its struct.
     Kind(&'static str),
     Struct(BTreeMap<&'static str, &'static str>),
 }
@@ -85,7 +85,7 @@ static KINDS: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
 
 static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
     let text = include_str!("defaults.json");
-    // Part of the program; a test checks that it parses.
+    // Embedded in the program; a test parses the file.
     let mut defaults: HashMap<String, Map<String, Value>> =
         serde_json::from_str(text).unwrap_or_default();
     let structs = entries()
@@ -108,7 +108,7 @@ static STRUCTS: LazyLock<HashMap<&'static str, Struct>> = LazyLock::new(|| {
 });
 
 fn entries() -> Entries {
-    // Part of the program; a test checks that it parses.
+    // Embedded in the program; a test parses the file.
     serde_json::from_str(include_str!("shapes.json")).unwrap_or_default()
 }
 
@@ -145,25 +145,25 @@ fn shape(text: &'static str) -> Shape {
     }
 }
 
-/// The type of a kind; `None` for kinds without one (CustomResourceDefinition).
+/// Returns the type of a kind; `None` for kinds without one (CustomResourceDefinition).
 pub fn of(group: &str, version: &str, kind: &str) -> Option<&'static Struct> {
     let name = KINDS.get(format!("{group}/{version}, Kind={kind}").as_str())?;
     STRUCTS.get(name)
 }
 
-/// The type of the metadata of all kinds.
+/// Returns the type of the metadata of all kinds.
 pub fn metadata() -> Option<&'static Struct> {
     STRUCTS.get("meta.v1.ObjectMeta")
 }
 
-/// The type of the status of CustomResourceDefinitions.
+/// Returns the type of the status of CustomResourceDefinitions.
 pub(crate) fn definition_status() -> Option<&'static Struct> {
     STRUCTS.get("apiextensions.v1.CustomResourceDefinitionStatus")
 }
 
 impl Struct {
-    /// Decodes a value: rejects values of wrong types with the messages of Go, removes unknown fields, and returns
-    /// their paths.
+    /// Decodes a value: rejects wrong types with the messages of Go, removes unknown fields, and returns the paths of
+    /// the removed fields.
     pub fn read(&self, value: &mut Value) -> Result<Vec<String>, String> {
         let mut unknown = Vec::new();
         read_struct(self, value, &Path::root(), &mut unknown)?;
@@ -182,10 +182,11 @@ impl Struct {
         Ok(unknown)
     }
 
-    /// Sets the defaults as decoding does: those of a struct first, then those of nested structs.
+    /// Sets the defaults in the order of Go's decoding: the defaults of a struct first, then those of nested structs.
     ///
     /// # Errors
-    /// If the defaults alone are larger than an object that can be stored; some of them are in `value` then.
+    /// [`Overflow`] if the defaults alone are larger than an object that can be stored; `value` may have some of them
+    /// then.
     pub fn default(&self, value: &mut Value) -> Result<(), Overflow> {
         let mut budget = Budget::new(MOST_DEFAULTS);
         self.fill(value, &mut budget);
@@ -228,7 +229,7 @@ impl Struct {
         }
     }
 
-    /// True if a field has the zero value of its type.
+    /// True if a field has the zero value of its Go type.
     fn is_unset(&self, field: &str, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -240,7 +241,7 @@ impl Struct {
         }
     }
 
-    /// Encodes a value: empty fields are omitted or written as their types require.
+    /// Encodes a value: empty fields are omitted or written as their Go types require.
     pub fn write(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         fields.retain(|name, value| {
@@ -257,8 +258,8 @@ impl Struct {
         }
     }
 
-    /// Converts a value to what kube-apiserver reads back from its storage: an empty list without `omitempty` becomes
-    /// null.
+    /// Converts a value to the form that kube-apiserver reads back from its storage: an empty list without `omitempty`
+    /// becomes null.
     pub fn store(&self, value: &mut Value) {
         let Value::Object(fields) = value else { return };
         for (name, field) in &self.fields {
@@ -273,7 +274,7 @@ impl Struct {
         }
     }
 
-    /// The empty object.
+    /// Returns the empty object.
     pub fn zero(&self) -> Value {
         let mut value = json!({});
         self.write(&mut value);
@@ -346,7 +347,7 @@ fn each_struct(shape: &Shape, value: &mut Value, what: &mut impl FnMut(&Struct, 
     }
 }
 
-/// The path of a value as a chain of borrowed elements, which copies nothing.
+/// Path of a value as a chain of borrowed elements, without copies.
 #[derive(Clone, Copy)]
 struct Path<'a> {
     parent: Option<&'a Path<'a>>,
@@ -395,14 +396,14 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The path in warnings, with indexes and keys.
+    /// Formats the path for warnings, with indexes and keys.
     fn full(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, true);
         text
     }
 
-    /// The path in errors of Go's decoder, without them.
+    /// Formats the path for errors of Go's decoder, without indexes and keys.
     fn fields(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, false);
@@ -433,7 +434,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The name of the field that contains the value.
+    /// Returns the name of the field that contains the value.
     fn name(&self) -> &str {
         match (self.step, self.parent) {
             (Step::Field(name), _) => name,
@@ -442,7 +443,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// True if the value is the uid of an object, which has its own Go type.
+    /// True for the uid of an object, which has its own Go type.
     fn is_uid(&self) -> bool {
         let of_user = matches!(self.owner, "UserInfo" | "SubjectAccessReviewSpec");
         self.name() == "uid" && !of_user

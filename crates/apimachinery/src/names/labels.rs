@@ -4,7 +4,7 @@ const KEY_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.'
                         and end with an alphanumeric character";
 const KEY_REGEX: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// The violations of a label key, or of any other qualified name.
+/// Returns the violations of a label key, or of any other qualified name.
 pub fn label_key_problems(key: &str) -> Vec<String> {
     let example = |what: &str| {
         format!(
@@ -45,7 +45,7 @@ pub fn label_key_problems(key: &str) -> Vec<String> {
     problems
 }
 
-/// The violations of a label value.
+/// Returns the violations of a label value.
 pub fn label_value_problems(value: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if value.len() > 63 {
@@ -61,7 +61,7 @@ pub fn label_value_problems(value: &str) -> Vec<String> {
     problems
 }
 
-/// The violations of a lowercase RFC 1123 subdomain, the form of most object names.
+/// Returns the violations of a lowercase RFC 1123 subdomain, the form of most object names.
 pub fn subdomain_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 253 {

@@ -1,8 +1,8 @@
-//! Descriptions of the built-in kinds: `builtin.json`, one definition per line, generated from the Go types
-//! of k8s.io/api 0.34.2 by kube-openapi's own generator (see `generate/`).
+//! Descriptions of the built-in kinds: `builtin.json`, one definition per line, generated from the Go types of
+//! k8s.io/api 0.34.2 by kube-openapi's own generator (see `generate/`).
 //!
-//! In two forms: as text, which is parsed for each document and dropped again, and in a compact form for merging, which
-//! is parsed once per process.
+//! Two forms: text, parsed for each document and dropped again, and a compact [`Shape`] for merging, parsed once per
+//! process.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -10,12 +10,12 @@ use serde_json::{Map, Value};
 
 static TEXT: &str = include_str!("builtin.json");
 
-/// The part of a definition that merging needs.
+/// Parts of a definition needed for merging.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// A reference to another definition.
+    /// Reference to another definition.
     Reference(Box<str>),
-    /// A value of unknown type, or an atomic one.
+    /// Value of unknown type, or an atomic one.
     Untyped,
     Text,
     Number,
@@ -24,15 +24,15 @@ pub(crate) enum Shape {
     Object(Box<Object>),
 }
 
-/// A list.
+/// List.
 #[derive(Clone, Debug)]
 pub(crate) struct List {
     pub(crate) items: Shape,
-    /// `x-kubernetes-list-type`, or what the patch strategy implies.
+    /// `x-kubernetes-list-type`, or the list type implied by the patch strategy.
     pub(crate) kind: ListKind,
 }
 
-/// How the items of a list are identified.
+/// Identity of the items of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListKind {
     Atomic,
@@ -40,7 +40,7 @@ pub(crate) enum ListKind {
     Map(Vec<String>),
 }
 
-/// An object.
+/// Object.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     pub(crate) fields: BTreeMap<Box<str>, Field>,
@@ -49,7 +49,7 @@ pub(crate) struct Object {
     pub(crate) atomic: bool,
 }
 
-/// A field of an object.
+/// Field of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Field {
     pub(crate) shape: Shape,
@@ -58,7 +58,7 @@ pub(crate) struct Field {
     pub(crate) merge: bool,
     /// `x-kubernetes-patch-merge-key`.
     pub(crate) merge_key: Option<Box<str>>,
-    /// `x-kubernetes-map-type` beside a reference.
+    /// `x-kubernetes-map-type` besides a reference.
     pub(crate) atomic: bool,
 }
 
@@ -69,21 +69,21 @@ static SHAPES: LazyLock<BTreeMap<Box<str>, Shape>> = LazyLock::new(|| {
         .collect()
 });
 
-/// All definitions as JSON, references in the form of OpenAPI v2.
+/// Returns all definitions as JSON, with references in the form of OpenAPI v2.
 pub(super) fn definitions() -> Map<String, Value> {
     // The text is part of the program; a test parses it.
     serde_json::from_str(TEXT).unwrap_or_default()
 }
 
-/// A definition by name, `io.k8s.api.core.v1.Pod`.
+/// Returns the [`Shape`] of a definition by name, `io.k8s.api.core.v1.Pod`.
 pub(crate) fn shape(name: &str) -> Option<&'static Shape> {
     SHAPES.get(name)
 }
 
-/// The definition of `metadata`.
+/// Name of the definition of `metadata`.
 pub(crate) const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-/// The name of the definition of a built-in kind, which may not exist.
+/// Returns the name of the definition of a built-in kind; the definition may not exist.
 pub(crate) fn name(group: &str, version: &str, kind: &str) -> String {
     match group {
         "apiextensions.k8s.io" => {

@@ -1,4 +1,4 @@
-//! Definitions of the kinds and of the types that they refer to.
+//! Definitions of kinds, and of all referenced types.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ const API_VERSION: &str = "APIVersion defines the versioned schema of this repre
 const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this \
      from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
-/// The descriptions of the two fields of an embedded object.
+/// Descriptions of the two fields of an embedded object.
 const EMBEDDED_API_VERSION: &str = "apiVersion defines the versioned schema of this representation of an object. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
 const EMBEDDED_KIND: &str = "kind is a string value representing the type of this object. In CamelCase. More info: \
      https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// The version of OpenAPI.
+/// Version of OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     V2,
@@ -41,7 +41,7 @@ impl Dialect {
     }
 }
 
-/// The name of a model's definition: `io.k8s.api.apps.v1.Deployment`, `com.example.v1.Foo`.
+/// Returns the name of the definition of a [`Model`]: `io.k8s.api.apps.v1.Deployment`, `com.example.v1.Foo`.
 pub(super) fn name_of(model: &Model<'_>) -> String {
     if model.schema.is_none() {
         return builtin::name(model.group, model.version, model.kind);
@@ -50,7 +50,7 @@ pub(super) fn name_of(model: &Model<'_>) -> String {
     format!("{}.{}.{}", reversed.join("."), model.version, model.kind)
 }
 
-/// Definitions by name.
+/// Returns definitions by name.
 pub(super) fn collect(models: &[Model<'_>], dialect: Dialect) -> Map<String, Value> {
     let mut all = builtin::definitions();
     let mut wanted: Vec<String> = Vec::new();
@@ -101,7 +101,7 @@ fn references(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Converts a built-in definition, which is stored in a form between the two versions.
+/// Converts a built-in definition from the stored form, between the two versions of OpenAPI.
 fn translate(definition: Value, dialect: Dialect) -> Value {
     let Value::Object(mut fields) = definition else {
         return definition;
@@ -144,7 +144,7 @@ fn translate(definition: Value, dialect: Dialect) -> Value {
     Value::Object(result)
 }
 
-/// The definition of a custom resource.
+/// Returns the definition of a custom resource.
 fn custom(model: &Model<'_>, schema: &Value, dialect: Dialect) -> Value {
     let mut definition = match dialect {
         Dialect::V3 => {
@@ -192,7 +192,7 @@ fn add_type(definition: &mut Value, dialect: Dialect, api_version: &str, kind: &
     );
 }
 
-/// Unfolds `x-kubernetes-int-or-string` if the schema does not do so itself
+/// Unfolds `x-kubernetes-int-or-string`, unless the schema does so itself
 /// (`apiextensions-apiserver/pkg/apiserver/schema/unfold.go`).
 fn unfold(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
@@ -223,7 +223,7 @@ fn unfold(schema: &mut Value) {
     }
 }
 
-/// Does the same for embedded objects. Recursion is bounded: the schema has been compiled.
+/// Adds `apiVersion`, `kind` and `metadata` to embedded objects. Recursion is bounded: the schema has been compiled.
 fn add_embedded(schema: &mut Value, dialect: Dialect) {
     let Some(fields) = schema.as_object_mut() else {
         return;

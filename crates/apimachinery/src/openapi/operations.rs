@@ -10,10 +10,10 @@ use super::{
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";
-/// The action of requests to kubelets, whose answers are not objects.
+/// Action of requests to kubelets, whose answers are not objects.
 const CONNECT: &str = "connect";
 
-/// Adds the paths of a resource.
+/// Adds the paths of a [`Model`].
 pub(super) fn add(model: &Model<'_>, dialect: Dialect, paths: &mut Map<String, Value>) {
     let root = format!("/{}", path_of(model.group, model.version));
     let plural = model.plural;
@@ -63,7 +63,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// One path with the operations whose verbs the resource has: (method, verb, action).
+    /// Adds one path, with the operations whose verbs the resource has: (method, verb, action).
     fn path(
         &self,
         paths: &mut Map<String, Value>,
@@ -224,7 +224,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An answer that is not an object.
+    /// Adds an answer that is not an object.
     fn add_text(&self, operation: &mut Value, media: &str) {
         let schema = json!({"type": "string"});
         let answer = match self.dialect {
@@ -345,7 +345,7 @@ impl Writer<'_> {
         parameter
     }
 
-    /// `patchAppsV1NamespacedDeploymentStatus`.
+    /// Returns an operation id such as `patchAppsV1NamespacedDeploymentStatus`.
     fn operation_id(&self, (method, verb): (&str, &str), path: &str, subresource: &str) -> String {
         let model = self.model;
         let verb = match verb {

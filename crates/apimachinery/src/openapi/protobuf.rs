@@ -1,4 +1,4 @@
-//! The OpenAPI v2 document in protobuf, which client-go requests: those messages of gnostic
+//! OpenAPI v2 document in protobuf, as requested by client-go: the messages of gnostic
 //! (`github.com/google/gnostic-models/openapiv2`) that the document needs.
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::value::items;
 
 type Message = fn(&Value) -> Vec<u8>;
 
-/// The type of a field of a message, by which its JSON is encoded.
+/// Type of a field of a message, which determines the encoding of its JSON.
 enum Part {
     Text,
     Texts,
@@ -22,7 +22,7 @@ enum Part {
     Each(Message),
 }
 
-/// The document.
+/// Encodes the document.
 pub fn document(document: &Value) -> Vec<u8> {
     use Part::{One, Text, Texts};
     let fields = [
@@ -80,7 +80,7 @@ fn operation(value: &Value) -> Vec<u8> {
     message(value, &fields, 13)
 }
 
-/// A parameter is a body parameter or one of four others, which have different field numbers.
+/// Encodes a parameter: a body parameter, or one of four others with different field numbers.
 fn parameter(value: &Value) -> Vec<u8> {
     use Part::{Any, Flag, One, Text};
     if value["$ref"].is_string() {
@@ -118,7 +118,7 @@ fn parameter(value: &Value) -> Vec<u8> {
     )
 }
 
-/// A response with its schema.
+/// Encodes a response with its schema.
 fn response(value: &Value) -> Vec<u8> {
     let schema: Message = |value| within(1, &schema(value));
     let fields = [
@@ -242,7 +242,7 @@ fn entry(name: &str, value: &[u8]) -> Vec<u8> {
     message.finish()
 }
 
-/// JSON is YAML.
+/// Encodes any JSON as YAML: JSON is YAML.
 fn any(value: &Value) -> Vec<u8> {
     within(2, format!("{value}\n").as_bytes())
 }

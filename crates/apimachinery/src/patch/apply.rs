@@ -13,37 +13,37 @@ use super::{
 };
 use crate::schema::{MAX_DEPTH, Schema, go_json, too_deep};
 
-/// The annotation of client-side apply.
+/// Annotation of client-side apply.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The maximum size in bytes of all annotations of an object.
+/// Maximum size in bytes of all annotations of an object.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
-/// The source of the merge rules of lists.
+/// Source of the merge rules of lists.
 #[derive(Clone, Copy, Debug)]
 pub enum Types<'a> {
-    /// The schema of a custom resource.
+    /// [`Schema`] of a custom resource.
     Schema(&'a Schema),
-    /// The descriptions of built-in kinds.
+    /// Descriptions of built-in kinds.
     BuiltIn {
         /// API group, empty for core.
         group: &'a str,
-        /// The kind.
+        /// Kind.
         kind: &'a str,
     },
 }
 
-/// The versions of a kind. `managedFields` may refer to other versions than that of the request.
+/// Versions of a kind. `managedFields` may refer to versions other than that of the request.
 pub trait Versions {
-    /// The merge rules of `api_version` (`group/version`), or `None` when it is no longer served.
+    /// Returns the merge rules of `api_version` (`group/version`), or `None` for a version that is no longer served.
     fn types(&self, api_version: &str) -> Option<Types<'_>>;
-    /// The object converted to `api_version`.
+    /// Converts the object to `api_version`.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
-    /// The object that a new object is compared with. For a built-in kind, it has the fields that the Go type writes
-    /// when they are empty.
+    /// Returns the object to compare a new object with. For a built-in kind, the object has the fields that the Go type
+    /// writes when empty.
     fn blank(&self, _api_version: &str) -> Option<Value> {
         None
     }
-    /// Fields (dotted paths) that a request to `subresource` cannot change, and which no manager comes to own by it
+    /// Returns fields (dotted paths) that a request to `subresource` cannot change and thus cannot own
     /// (kube-apiserver's `GetResetFields`). The default is for kinds with a status subresource; for the empty
     /// subresource of other kinds, implementations return nothing.
     fn resets(&self, api_version: &str, subresource: &str) -> &[&str] {
@@ -56,24 +56,29 @@ pub trait Versions {
     }
 }
 
-/// The manager and the options of an apply.
+/// Manager and options of an apply.
 #[derive(Clone, Copy, Debug)]
 pub struct Applier<'a> {
     /// `fieldManager` of the query.
     pub manager: &'a str,
-    /// True if fields that other managers own are taken over.
+    /// True to take over fields that other managers own.
     pub force: bool,
     /// `status`, `scale`, or empty.
     pub subresource: &'a str,
-    /// The `apiVersion` of the request.
+    /// `apiVersion` of the request.
     pub api_version: &'a str,
     /// Now, RFC 3339 in whole seconds, as in `2026-11-20T10:00:00Z`.
     pub time: &'a str,
 }
 
-/// Applies a configuration to the live object and returns the object to be stored, with `managedFields` updated. `live`
-/// is in the version of the request; for a create it has only `apiVersion`, `kind` and `metadata.name`. When nothing
+/// Applies a configuration to the live object, and returns the object to store, with updated `managedFields`. `live` is
+/// in the version of the request; for a create it has only `apiVersion`, `kind` and `metadata.name`. When nothing
 /// changes, the result equals `live`, including the times in `managedFields`.
+///
+///
+/// # Errors
+/// [`PatchError::Conflicts`] for fields of other managers, unless [`Applier::force`] is set; other errors for an
+/// invalid configuration.
 pub fn apply(
     live: &Value,
     config: &Value,
@@ -171,7 +176,7 @@ fn claim_existing(
     })
 }
 
-/// Removes the fields that no manager owns from the manager's set, and keeps its time if the set is unchanged.
+/// Removes unowned fields from the manager's [`Set`], and keeps the time of the entry if the set is unchanged.
 fn finish_entry(
     managers: &mut Managers,
     manager: &Manager,
@@ -191,8 +196,8 @@ fn finish_entry(
     }
 }
 
-/// Filters out conflicts with kubectl's client-side apply where it set the same value: `kubectl apply --server-side`
-/// may take those over.
+/// Filters out conflicts with kubectl's client-side apply over equal values: `kubectl apply --server-side` may take
+/// such fields over.
 fn without_client_side(
     found: Vec<(Manager, Set)>,
     live: &Value,

@@ -1,4 +1,4 @@
-//! The types that merging follows, from the schema of a custom resource or from the descriptions of built-in kinds
+//! Types that direct merging, from the schema of a custom resource or from the descriptions of built-in kinds
 //! (`kube-openapi/pkg/schemaconv`).
 
 use serde_json::Value;
@@ -8,26 +8,26 @@ use crate::{
     schema::{Additional, Kind, ListType, MapType, Node},
 };
 
-/// The type of a value. Cheap to copy; [`Type::resolve`] returns its [`Atom`].
+/// Type of a value. Cheap to copy; [`Type::resolve`] returns the [`Atom`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Type<'a> {
-    /// A node of a custom resource's schema. `preserve` is inherited from the parent.
+    /// [`Node`] of a custom resource's schema. `preserve` is inherited from the parent.
     Node {
         node: &'a Node,
         preserve: bool,
         root: bool,
     },
-    /// A built-in type; `atomic` overrides that of a referenced type.
+    /// Built-in type; `atomic` overrides the flag of a referenced type.
     Shape { shape: &'a Shape, atomic: bool },
-    /// A text that the schema does not declare.
+    /// Text without a declaration in the schema.
     Text,
-    /// A type without a schema: maps are merged, everything else is atomic.
+    /// Type without a schema: maps are merged, everything else is atomic.
     Deduced,
-    /// A type whose values are atomic.
+    /// Type with atomic values.
     Untyped,
 }
 
-/// The forms that a type permits; several only for values without a schema.
+/// Forms that a type permits; several only for values without a schema.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Atom<'a> {
     pub(crate) scalar: Option<Scalar>,
@@ -45,7 +45,7 @@ pub(crate) enum Scalar {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<'a> {
-    /// `None` for an atomic list; empty for a set.
+    /// Keys of list items; `None` for an atomic list, empty for a set.
     pub(crate) keys: Option<&'a [String]>,
     pub(crate) item: Type<'a>,
 }
@@ -54,7 +54,7 @@ pub(crate) struct List<'a> {
 pub(crate) struct Map<'a> {
     pub(crate) atomic: bool,
     fields: Fields<'a>,
-    /// The type of values of undeclared keys; `None` if only declared fields are allowed.
+    /// [`Type`] of values of undeclared keys; `None` if only declared fields are allowed.
     pub(crate) value: Option<Type<'a>>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Type<'a> {
 }
 
 impl<'a> Atom<'a> {
-    /// Only the form that matches a value. All forms if none matches, for a better error later.
+    /// Reduces the [`Atom`] to the form of a value. Keeps all forms if none matches, for a better error later.
     pub(crate) fn deduce(self, value: Option<&Value>) -> Atom<'a> {
         match value {
             Some(Value::Number(_) | Value::String(_) | Value::Bool(_)) if self.scalar.is_some() => {
@@ -121,7 +121,7 @@ impl<'a> Atom<'a> {
         }
     }
 
-    /// The form that is used: a map before a scalar before a list.
+    /// Returns the [`Form`] to use: a map before a scalar before a list.
     pub(crate) fn form(self) -> Form<'a> {
         match (self.map, self.scalar, self.list) {
             (Some(map), _, _) => Form::Map(map),
@@ -132,7 +132,7 @@ impl<'a> Atom<'a> {
     }
 }
 
-/// The form of a value.
+/// Form of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form<'a> {
     Map(Map<'a>),
@@ -148,7 +148,7 @@ impl Form<'_> {
 }
 
 impl<'a> Map<'a> {
-    /// The type of a declared field.
+    /// Returns the [`Type`] of a declared field.
     pub(crate) fn field(&self, name: &str) -> Option<Type<'a>> {
         match self.fields {
             Fields::None => None,
@@ -181,12 +181,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The type of a declared field or of a key.
+    /// Returns the [`Type`] of a declared field or of a key.
     pub(crate) fn member(&self, name: &str) -> Option<Type<'a>> {
         self.field(name).or(self.value)
     }
 
-    /// The default of a field, for list keys that an item omits.
+    /// Returns the default of a field, for list keys that an item omits.
     pub(crate) fn default_of(&self, name: &str) -> Option<&'a Value> {
         match self.fields {
             Fields::None => None,

@@ -2,48 +2,48 @@
 
 use serde_json::{Value, json};
 
-/// Why a patch is rejected.
+/// Error of a patch.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PatchError {
     /// The patch is malformed: 400 BadRequest.
     #[error("{message}")]
     Malformed {
-        /// The error.
+        /// Error.
         message: String,
     },
-    /// A JSON patch that does not match the object (a test failed, a path is missing): 422 Invalid.
+    /// JSON patch that does not match the object (a test failed, a path is missing): 422 Invalid.
     #[error("{message}")]
     Unprocessable {
-        /// The operation that failed, and why.
+        /// Failed operation, with the reason.
         message: String,
     },
-    /// The patch has too many operations, or its result is too large: 413 RequestEntityTooLarge.
+    /// Too many operations, or a result that is too large: 413 RequestEntityTooLarge.
     #[error("{message}")]
     TooLarge {
-        /// The limit and the actual value.
+        /// Limit and the actual value.
         message: String,
     },
-    /// Other managers own the fields: 409 Conflict with one cause per field.
+    /// Fields of other managers: 409 Conflict with one cause per field.
     #[error("{}", conflict_message(.0))]
     Conflicts(Vec<Conflict>),
-    /// The object or patch does not match the schema of the kind: 500, as in kube-apiserver.
+    /// Object or patch that does not match the schema of the kind: 500, as in kube-apiserver.
     #[error("{message}")]
     Untyped {
-        /// The violation: `.spec.foo: field not declared in schema`.
+        /// Violation: `.spec.foo: field not declared in schema`.
         message: String,
     },
-    /// The object could not be converted to a version that `managedFields` names: 500 InternalError.
+    /// Failed conversion of the object to a version in `managedFields`: 500 InternalError.
     #[error("cannot convert the object to {api_version}: {message}")]
     Conversion {
-        /// The requested version.
+        /// Requested version.
         api_version: String,
-        /// The error of the conversion.
+        /// Error of the conversion.
         message: String,
     },
 }
 
 impl PatchError {
-    /// The HTTP status code.
+    /// Returns the HTTP status code.
     pub fn code(&self) -> u16 {
         match self {
             Self::Malformed { .. } => 400,
@@ -54,7 +54,7 @@ impl PatchError {
         }
     }
 
-    /// The `reason` of the `Status`.
+    /// Returns the `reason` of the `Status`.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Malformed { .. } => "BadRequest",
@@ -66,7 +66,7 @@ impl PatchError {
         }
     }
 
-    /// The `details.causes` of the `Status`; empty unless the error is a conflict.
+    /// Returns the `details.causes` of the `Status`, one for each [`Conflict`]; empty for other errors.
     pub fn causes(&self) -> Vec<Value> {
         match self {
             Self::Conflicts(conflicts) => conflicts
@@ -78,23 +78,23 @@ impl PatchError {
     }
 }
 
-/// A field that another manager owns with another value.
+/// Field that another manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// The manager as kube-apiserver prints it: `"kubectl" using apps/v1`.
+    /// Manager in the form of kube-apiserver: `"kubectl" using apps/v1`.
     pub manager: String,
-    /// The path, `.spec.replicas`.
+    /// Path, such as `.spec.replicas`.
     pub field: String,
 }
 
 impl Conflict {
-    /// `conflict with "kubectl" using apps/v1`.
+    /// Returns a message such as `conflict with "kubectl" using apps/v1`.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.manager)
     }
 }
 
-/// A single conflict on one line; several are listed by manager.
+/// Formats a single conflict on one line, and several by manager.
 fn conflict_message(conflicts: &[Conflict]) -> String {
     if let [only] = conflicts {
         return format!(

@@ -1,4 +1,4 @@
-//! Sets of fields, which `managedFields` records as `FieldsV1` (`structured-merge-diff/v6/fieldpath`).
+//! Sets of fields, in the form of `FieldsV1` in `managedFields` (`structured-merge-diff/v6/fieldpath`).
 
 mod element;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use element::{Element, Item};
 
-/// A set of fields. A field and the fields below it are members independently of each other.
+/// Set of fields. A field and the fields below it are members independently of each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
     members: BTreeSet<Element>,
@@ -25,7 +25,7 @@ impl Set {
         Ok(set)
     }
 
-    /// Decodes a node. The flag is whether the node itself is a member.
+    /// Decodes a node. The flag is true if the node itself is a member.
     fn read_node(fields: &Map<String, Value>) -> Result<(Self, bool), String> {
         let mut set = Self::default();
         let mut member = false;
@@ -114,7 +114,7 @@ impl Set {
         }
     }
 
-    /// The members below an element.
+    /// Returns the members below an element.
     pub(crate) fn below(&self, element: &Element) -> Option<&Set> {
         self.children.get(element)
     }
@@ -161,12 +161,12 @@ impl Set {
         }
     }
 
-    /// The set without the fields of `other`; fields below them stay.
+    /// Returns the set without the fields of `other`; fields below them stay.
     pub(crate) fn difference(&self, other: &Set) -> Set {
         self.subtract(other, false)
     }
 
-    /// The set without the fields of `other` and the fields below them.
+    /// Returns the set without the fields of `other` and the fields below them.
     pub(crate) fn recursive_difference(&self, other: &Set) -> Set {
         self.subtract(other, true)
     }
@@ -189,7 +189,7 @@ impl Set {
         }
     }
 
-    /// The paths of all members: at each level, members before their descendants.
+    /// Returns the paths of all members: at each level, members before their descendants.
     pub(crate) fn paths(&self) -> Vec<Vec<Element>> {
         let mut paths = Vec::new();
         self.collect(&mut Vec::new(), &mut paths);
@@ -210,7 +210,7 @@ impl Set {
     }
 }
 
-/// A path as conflicts print it: `.spec.containers[name="a"].image`.
+/// Formats a path as in conflicts: `.spec.containers[name="a"].image`.
 pub(crate) fn path_text(path: &[Element]) -> String {
     path.iter().map(Element::in_path).collect()
 }

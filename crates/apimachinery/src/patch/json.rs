@@ -1,16 +1,16 @@
 //! JSON patch (RFC 6902) and JSON merge patch (RFC 7386).
 //!
-//! Not by the `json-patch` crate, which recurses without a limit and whose errors differ from those of the Go library
-//! of kube-apiserver.
+//! The `json-patch` crate is not used: it recurses without a limit, and its errors differ from the errors of
+//! kube-apiserver's Go library.
 
 use serde_json::{Map, Value};
 
 use super::PatchError;
 use crate::schema::{MAX_DEPTH, depth, go_quote, json_type, too_deep};
 
-/// The maximum number of operations of a JSON patch in kube-apiserver.
+/// Maximum number of operations of a JSON patch in kube-apiserver.
 const MAX_OPERATIONS: usize = 10_000;
-/// The maximum total size in bytes of `copy` operations. The Go library's default is no limit; kube-apiserver sets 3
+/// Maximum total size of `copy` operations, in bytes. The Go library has no limit by default; kube-apiserver sets 3
 /// MiB, the limit of requests.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
@@ -52,7 +52,7 @@ pub(super) fn merge(doc: &mut Value, patch: &Value) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// Recursion is bounded by the depth of `patch`, which was checked.
+/// Recursion is bounded by the depth of `patch`, checked before.
 fn merge_into(doc: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *doc = patch.clone();
@@ -190,7 +190,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// A JSON pointer (RFC 6901) as unescaped tokens.
+/// JSON pointer (RFC 6901) as unescaped tokens.
 #[derive(Debug)]
 struct Pointer<'a> {
     text: &'a str,
@@ -254,7 +254,7 @@ impl<'a> Pointer<'a> {
         step_mut(doc, &self.tokens).ok_or_else(|| self.missing(operation))
     }
 
-    /// Checks that a value which is inserted here does not exceed the depth limit.
+    /// Checks that an inserted value stays within [`MAX_DEPTH`] at this place.
     fn check_depth(&self, value: &Value) -> Result<(), PatchError> {
         if self.tokens.len() + depth(value) > MAX_DEPTH {
             return Err(malformed(format!(
@@ -314,7 +314,7 @@ fn step_mut<'d>(doc: &'d mut Value, tokens: &[String]) -> Option<&'d mut Value> 
     })
 }
 
-/// An array index: digits without a leading zero (RFC 6901 §4).
+/// Parses an array index: digits without a leading zero (RFC 6901 §4).
 fn index(token: &str) -> Option<usize> {
     let plain = token == "0" || !token.starts_with('0');
     (plain && !token.is_empty() && token.bytes().all(|b| b.is_ascii_digit()))
@@ -338,7 +338,7 @@ fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The approximate size of a value as JSON, in bytes.
+/// Returns the approximate size of a value as JSON, in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
@@ -353,7 +353,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// 422 for a well-formed patch that does not match the object.
+/// Returns the error 422 for a well-formed patch that does not match the object.
 fn unfit(message: impl Into<String>) -> PatchError {
     PatchError::Unprocessable {
         message: message.into(),

@@ -9,25 +9,25 @@ use super::{PatchError, Versions, fields::Set, updater::Updater};
 use crate::schema::too_deep;
 use entries::{Entry, Manager, Managers};
 
-/// The maximum number of update entries; the oldest ones are merged.
+/// Maximum number of update entries; the oldest ones are merged.
 const MAX_UPDATERS: usize = 10;
 
-/// The manager of a write.
+/// Manager of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// `fieldManager` of the query, or [`default_manager`] of the User-Agent.
     pub manager: &'a str,
     /// `status`, `scale`, or empty.
     pub subresource: &'a str,
-    /// The `apiVersion` of the request.
+    /// `apiVersion` of the request.
     pub api_version: &'a str,
     /// Now, RFC 3339 in whole seconds.
     pub time: &'a str,
 }
 
 /// Updates the `managedFields` of `new` for a write by `writer`; `live` is the current object (`None` for a create).
-/// Both are in the version of the request. When the fields cannot be tracked, because the object violates its schema or
-/// a conversion fails, the write still succeeds and the entries of `live` are kept, as in kube-apiserver.
+/// Both are in the version of the request. If the fields cannot be tracked, because the object violates the schema or a
+/// conversion fails, the write still succeeds and the entries of `live` are kept, as in kube-apiserver.
 pub fn update(
     live: Option<&Value>,
     new: &mut Value,
@@ -67,8 +67,8 @@ pub fn update(
     Ok(())
 }
 
-/// Restores the entries of `stored` if those of `new` differ in their times only, so that a write without a change is
-/// not stored. Called last, when `new` has its defaults and is ready to be stored.
+/// Restores the entries of `stored` if only the times in `new` differ, so that a write without a change is not stored.
+/// Call last, once `new` has its defaults and is ready for the store.
 pub fn keep_times(new: &mut Value, stored: &Value) {
     let (Some(entries), Some(recorded)) = (entries::of(new), entries::of(stored)) else {
         return;
@@ -79,7 +79,7 @@ pub fn keep_times(new: &mut Value, stored: &Value) {
     }
 }
 
-/// The entries without times, in an order that does not depend on them.
+/// Returns the entries without times, in an order independent of times.
 fn untimed(entries: &Value) -> Vec<Value> {
     let mut entries = entries.as_array().cloned().unwrap_or_default();
     for fields in entries.iter_mut().filter_map(Value::as_object_mut) {
@@ -89,7 +89,8 @@ fn untimed(entries: &Value) -> Vec<Value> {
     entries
 }
 
-/// The field manager of a request without `fieldManager`: the User-Agent up to its first `/`, at most 128 bytes.
+/// Returns the field manager of a request without `fieldManager`: the User-Agent up to the first `/`, at most 128
+/// bytes.
 pub fn default_manager(user_agent: &str) -> &str {
     let name = user_agent.split('/').next().unwrap_or_default();
     let end = (0..=name.len().min(128))
@@ -149,7 +150,7 @@ pub(super) fn record(
     Ok(())
 }
 
-/// The fields that the storage of a resource or subresource resets.
+/// Returns the fields that the storage of a resource or subresource resets.
 pub(super) fn resets(versions: &dyn Versions, api_version: &str, subresource: &str) -> Set {
     let mut set = Set::default();
     for field in versions.resets(api_version, subresource) {
@@ -162,7 +163,7 @@ pub(super) fn resets(versions: &dyn Versions, api_version: &str, subresource: &s
     set
 }
 
-/// Fields that no manager owns.
+/// Returns the fields that no manager owns.
 pub(super) fn never_owned() -> Set {
     let mut set = Set::default();
     let field = |name: &str| super::fields::Element::Field(name.to_owned());

@@ -71,7 +71,7 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
             of,
         )?;
     }
-    // Deletions from lists come last. In the reference, which iterates over a map, their order is random.
+    // Deletions from lists come last. In the reference, a map iteration makes their order random.
     let (deletions, fields): (Vec<_>, Vec<_>) = patch
         .into_iter()
         .partition(|(key, _)| key.starts_with(DELETE_FROM));
@@ -110,7 +110,7 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
     Ok(original)
 }
 
-/// The merge rules of a field.
+/// Merge rules of a field.
 struct Field {
     shape: Of,
     merge: bool,
@@ -216,7 +216,7 @@ fn merge_in_order(
     Ok(())
 }
 
-/// Checks that the items of a patch are in the order that it sets.
+/// Checks that the items of a patch follow the order in the patch.
 fn check_order(items: &[Value], order: &[Value], keyed: &Keyed) -> Result<(), PatchError> {
     if items.is_empty() || order.is_empty() {
         return Ok(());
@@ -312,7 +312,7 @@ fn merge_list(
     arrange(merged, &rest, &original, &keyed)
 }
 
-/// The value without parts that carry a directive; `None` if it carries one itself.
+/// Returns the value without parts that carry a directive; `None` if the value itself carries one.
 fn without_directives(value: Value) -> Option<Value> {
     Some(match value {
         Value::Object(fields) if fields.contains_key(DIRECTIVE) => return None,

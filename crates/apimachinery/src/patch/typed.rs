@@ -1,4 +1,4 @@
-//! Operations on values by their type: validation, field sets, merging, comparing and removing
+//! Operations on values by their [`Type`]: validation, field sets, merging, comparing and removing
 //! (`structured-merge-diff/v6/typed`).
 //!
 //! Recursion everywhere is bounded by the depth of the values, which callers check against
@@ -25,10 +25,10 @@ use super::{
     fields::{Element, Item, Set},
 };
 
-/// A type error with its path: `.spec.foo: field not declared in schema`.
+/// Type error with the path: `.spec.foo: field not declared in schema`.
 pub(crate) type Misfit = String;
 
-/// Validates a value against its type. `duplicates`: whether lists that are sets or maps may have duplicate items.
+/// Validates a value against its [`Type`]. `duplicates` allows duplicate items in lists that are sets or maps.
 pub(crate) fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<(), Misfit> {
     let mut errors = Vec::new();
     check(value, of, duplicates, "", &mut errors);
@@ -39,14 +39,14 @@ pub(crate) fn validate(value: &Value, of: Type<'_>, duplicates: bool) -> Result<
     }
 }
 
-/// The set of all leaves and of all items of associative lists.
+/// Returns the [`Set`] of all leaves and of all items of associative lists.
 pub(crate) fn field_set(value: &Value, of: Type<'_>) -> Set {
     let mut set = Set::default();
     collect(value, of, &mut set);
     set
 }
 
-/// The path element of a list item.
+/// Returns the path [`Element`] of a list item.
 pub(crate) fn element_of(item: &Value, list: &List<'_>) -> Result<Element, String> {
     let Some(keys) = list.keys else {
         return Err("invalid indexing of non-associative list".to_owned());
@@ -240,7 +240,7 @@ fn collect(value: &Value, of: Type<'_>, set: &mut Set) {
     }
 }
 
-/// True if a value is owned as one: a scalar, or an atomic list or map.
+/// True for a value with a single owner: a scalar, or an atomic list or map.
 fn is_whole(value: &Value, of: Type<'_>) -> bool {
     match of.resolve().deduce(Some(value)).form() {
         Form::Scalar(_) => true,

@@ -15,15 +15,15 @@ use super::{
 };
 use crate::openapi::builtin;
 
-/// Updates and applies objects of one kind in the version of one request.
+/// Update and apply of objects of one kind, in the version of one request.
 pub(super) struct Updater<'a> {
     pub(super) versions: &'a dyn Versions,
     pub(super) api_version: &'a str,
-    /// Fields that the request cannot set, and which no manager comes to own by it.
+    /// Fields that the request cannot set and thus cannot own.
     pub(super) resets: Set,
 }
 
-/// Why an operation failed.
+/// Failure of an operation.
 pub(super) enum Failure {
     Conflicts(Vec<(Manager, Set)>),
     Other(PatchError),
@@ -36,7 +36,7 @@ impl From<PatchError> for Failure {
 }
 
 impl<'a> Updater<'a> {
-    /// The type of objects in a version, if it is served.
+    /// Returns the [`Type`] of objects in a version, if the version is served.
     pub(super) fn root(&self, api_version: &str) -> Option<Type<'a>> {
         let types = self.versions.types(api_version)?;
         Some(match types {
@@ -58,8 +58,8 @@ impl<'a> Updater<'a> {
         })
     }
 
-    /// Returns the fields that a writer comes to own by replacing `live` with `new`. Other managers lose the fields
-    /// that it changes or removes.
+    /// Returns the [`Set`] of fields that a writer owns after replacing `live` with `new`. Other managers lose changed
+    /// and removed fields.
     pub(super) fn update(
         &self,
         live: &Value,
@@ -123,7 +123,7 @@ impl<'a> Updater<'a> {
         Ok(without_emptied(&new, &merged, Some(config)))
     }
 
-    /// The fields of the applied configuration that still have their applied value in `live`.
+    /// Returns the fields of the applied configuration whose value in `live` is still the applied one.
     pub(super) fn still_as_applied(&self, live: &Value, applied: &Value) -> Option<Set> {
         let of = self.root(self.api_version)?;
         if applied.get("apiVersion").and_then(Value::as_str) != Some(self.api_version) {
@@ -147,7 +147,7 @@ impl<'a> Updater<'a> {
         self.root(self.api_version).ok_or_else(missing)
     }
 
-    /// The object converted to a version; `None` if that is no longer served.
+    /// Converts the object to a version; `None` for a version that is no longer served.
     fn convert(&self, object: &Value, api_version: &str) -> Result<Option<Value>, PatchError> {
         if object.get("apiVersion").and_then(Value::as_str) == Some(api_version) {
             return Ok(Some(object.clone()));
@@ -179,7 +179,7 @@ impl<'a> Updater<'a> {
     }
 
     /// Removes the fields that differ between `old` and `new` from all managers but `workflow`. Without `force`, fails
-    /// with the managers that own them.
+    /// with the owners of such fields.
     fn take(
         &self,
         old: &Value,
@@ -260,7 +260,7 @@ impl<'a> Updater<'a> {
         }
     }
 
-    /// Removes the fields that the manager applied last time and that no manager, itself included, owns now.
+    /// Removes fields of the manager's last apply without any owner now, the manager itself included.
     fn prune(
         &self,
         merged: &Value,
@@ -313,7 +313,7 @@ impl<'a> Updater<'a> {
     }
 }
 
-/// The error for conflicts, sorted by manager and path.
+/// Returns the error for conflicts, sorted by manager and path.
 pub(super) fn conflicts(mut found: Vec<(Manager, Set)>) -> PatchError {
     found.sort_by(|(a, _), (b, _)| a.compare_printed(b));
     let mut all = Vec::new();
@@ -363,7 +363,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The object as messages print it: `default/foo; example.com/v1, Kind=Foo`.
+/// Formats the object as in messages: `default/foo; example.com/v1, Kind=Foo`.
 fn object_name(object: &Value) -> String {
     let text = |pointer: &str| {
         object

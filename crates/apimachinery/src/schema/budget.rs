@@ -1,15 +1,15 @@
-//! What defaults may add to one object. A default is written once for each object that lacks it, so a few bytes of a
-//! request can ask for any amount of them, and defaults of nested lists multiply.
+//! Limit on the defaults of one object. A default is written once for each object without a value, so a few bytes of a
+//! request can ask for any amount of defaults, and defaults of nested lists multiply.
 
 use serde_json::Value;
 
-/// Defaults would add more to an object than can be stored. The message is that of kube-apiserver for the object with
-/// its defaults.
+/// Defaults of one object beyond the size that can be stored. The message is the one of kube-apiserver for the object
+/// with its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("etcdserver: request is too large")]
 pub struct Overflow;
 
-/// The bytes of JSON that defaults may still add.
+/// Bytes of JSON that are left for defaults.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: Option<usize>,
@@ -20,19 +20,19 @@ impl Budget {
         Self { left: Some(bytes) }
     }
 
-    /// Takes the bytes of a field that is added; `false` if that is too much.
+    /// Takes the bytes of a field; returns false if too few are left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(bytes));
         self.left.is_some()
     }
 
-    /// True if more was asked for than there was: whoever walks an object stops then.
+    /// True once more was requested than was left: a walk over an object stops then.
     pub(crate) fn is_spent(&self) -> bool {
         self.left.is_none()
     }
 
     /// # Errors
-    /// If more was asked for than there was.
+    /// [`Overflow`] once more was requested than was left.
     pub(crate) fn done(&self) -> Result<(), Overflow> {
         if self.is_spent() {
             Err(Overflow)
@@ -42,7 +42,8 @@ impl Budget {
     }
 }
 
-/// The bytes of a field as JSON, at least: numbers count as one digit. Recursion is bounded by the depth of schemas.
+/// Returns a lower bound of the bytes of a field as JSON: numbers count as one digit. Recursion is bounded by the depth
+/// of schemas.
 pub(crate) fn weight(name: &str, value: &Value) -> usize {
     name.len() + 4 + bytes(value)
 }

@@ -1,11 +1,10 @@
-//! CEL rules, `x-kubernetes-validations`
-//! (`apiextensions-apiserver/pkg/apiserver/schema/cel`), on the `cel` interpreter with the Kubernetes
-//! functions of `kube-cel`.
+//! CEL rules, `x-kubernetes-validations` (`apiextensions-apiserver/pkg/apiserver/schema/cel`), on the `cel` interpreter
+//! with the Kubernetes functions of `kube-cel`.
 //!
 //! Differences from the reference, which type-checks expressions: types are only followed along field selections, so a
-//! rule that adds a number to a text is rejected when it is evaluated, and not when the schema is compiled. Sets and
-//! maps in lists are compared with regard to order. The interpreter does not count its steps; instead, a rule is not
-//! evaluated if its cost, estimated from the actual sizes of values, exceeds the limit.
+//! rule that adds a number to a text fails at its evaluation, not at the compilation of the schema. Sets and maps in
+//! lists are compared with regard to order. The interpreter does not count steps; instead, a rule is not evaluated if
+//! its cost, estimated from the actual sizes of values, exceeds the limit.
 
 mod check;
 mod compile;
@@ -21,17 +20,16 @@ pub(super) use run::validate;
 
 use kube_cel::cel::IdedExpr;
 
-/// The cost limit of one evaluation (`PerCallLimit`).
+/// Cost limit of one evaluation (`PerCallLimit`).
 const CALL_LIMIT: u64 = 1_000_000;
-/// The cost limit of all evaluations for one object (`RuntimeCELCostBudget`).
+/// Cost limit of all evaluations for one object (`RuntimeCELCostBudget`).
 const OBJECT_LIMIT: u64 = 10_000_000;
-/// The limit of the estimated cost of one rule times the number of values that it may be evaluated for
-/// (`StaticEstimatedCostLimit`).
+/// Limit of the estimated cost of one rule times the maximum number of its values (`StaticEstimatedCostLimit`).
 const RULE_LIMIT: u64 = 10_000_000;
-/// The limit of the estimated cost of all rules of a schema (`StaticEstimatedCRDCostLimit`).
+/// Limit of the estimated cost of all rules of a schema (`StaticEstimatedCRDCostLimit`).
 const SCHEMA_LIMIT: u64 = 100_000_000;
 
-/// A compiled rule.
+/// Compiled rule.
 #[derive(Debug)]
 pub(crate) struct Rule {
     source: String,
@@ -43,14 +41,14 @@ pub(crate) struct Rule {
     uses_old_self: bool,
     program: IdedExpr,
     message_program: Option<IdedExpr>,
-    /// The cost estimated for the largest values that the schema allows.
+    /// Cost estimated for the largest values allowed by the schema.
     cost: u64,
-    /// The depth of the deeper one of its two expressions.
+    /// Depth of the deeper one of the two expressions.
     depth: usize,
 }
 
 impl Rule {
-    /// The rule as messages print it.
+    /// Returns the rule as printed in messages.
     fn name(&self) -> &str {
         self.message.as_deref().unwrap_or(&self.source).trim()
     }

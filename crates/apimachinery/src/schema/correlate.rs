@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::node::{ListType, Node};
 
-/// The old items of a list map by key.
+/// Old items of a list map by key.
 pub(super) struct OldItems<'a> {
     keys: &'a [String],
     items: BTreeMap<String, Option<&'a Value>>,
 }
 
 impl<'a> OldItems<'a> {
-    /// `None` unless the list is a map.
+    /// Indexes the old items; `None` unless the list is a map.
     pub(super) fn new(node: &'a Node, old: Option<&'a Value>) -> Option<Self> {
         let (Some(ListType::Map(keys)), Some(Value::Array(old))) = (&node.list, old) else {
             return None;

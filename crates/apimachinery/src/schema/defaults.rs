@@ -28,12 +28,12 @@ pub(super) fn prune_nulls(value: &mut Value, node: Option<&Node>) {
     }
 }
 
-/// Fills in defaults until the budget is spent; a null of a field that is not nullable counts as absent.
+/// Fills in defaults until the [`Budget`] is spent; a null of a field that is not nullable counts as absent.
 pub(super) fn fill(value: &mut Value, node: &Node, budget: &mut Budget) {
     match value {
         _ if budget.is_spent() => {}
         Value::Object(fields) => {
-            // Those with a default alone: a schema may have more properties than an object has objects.
+            // Only properties with a default: a schema may have more properties than an object has objects.
             for name in &node.defaulted {
                 let Some((property, default)) = node
                     .properties

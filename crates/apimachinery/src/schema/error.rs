@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use super::go::{go_quote, go_value};
 
-/// The beginning of the only message that ends with a path.
+/// Beginning of the only message with a path at the end.
 pub(super) const UNCORRELATABLE: &str =
     "oldSelf cannot be used on the uncorrelatable portion of the schema within ";
 
-/// Why a field is rejected: the `reason` of a `StatusCause`.
+/// Reason for the rejection of a field: the `reason` of a `StatusCause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// A value that must be unique is a duplicate.
@@ -17,7 +17,7 @@ pub enum Reason {
     Forbidden,
     /// The value is invalid.
     Invalid,
-    /// The object that the field names does not exist.
+    /// The object named by the field does not exist.
     NotFound,
     /// The value is not in the enumeration.
     NotSupported,
@@ -34,7 +34,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The `reason` of a `StatusCause`: `FieldValueInvalid` and so on.
+    /// Returns the `reason` of a `StatusCause`: `FieldValueInvalid` and so on.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Duplicate => "FieldValueDuplicate",
@@ -51,15 +51,15 @@ impl Reason {
     }
 }
 
-/// A violation. `Display` prints `path: message`, as in the message of a `Status`; `message` alone is that of its
-/// `StatusCause`.
+/// Violation of a rule. `Display` prints `path: message`, as in the message of a `Status`; `message` alone is the one
+/// of the `StatusCause`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// The field, `spec.list[0].name`; empty for the object itself (see [`Self::field`]).
+    /// Field, such as `spec.list[0].name`; empty for the object itself (see [`Self::field`]).
     pub path: String,
-    /// The kind of violation, value and detail: `Invalid value: "x": must be shorter`.
+    /// Kind of violation, value and detail: `Invalid value: "x": must be shorter`.
     pub message: String,
-    /// The machine-readable reason.
+    /// Machine-readable reason.
     pub reason: Reason,
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Display for FieldError {
 impl std::error::Error for FieldError {}
 
 impl FieldError {
-    /// The `field` of the `StatusCause`: the path, or `<nil>` for the object itself.
+    /// Returns the `field` of the `StatusCause`: the path, or `<nil>` for the object itself.
     pub fn field(&self) -> &str {
         if self.path.is_empty() {
             "<nil>"
@@ -86,8 +86,8 @@ impl FieldError {
         }
     }
 
-    /// The same error for a field of an enclosing value: `spec.name` under `items[0]` becomes `items[0].spec.name`. A
-    /// path at the end of the message is prefixed, too.
+    /// Moves the error below an enclosing value: `spec.name` under `items[0]` becomes `items[0].spec.name`. A path at
+    /// the end of the message is prefixed, too.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         if let Some((before, named)) = self.message.rsplit_once(UNCORRELATABLE)
@@ -100,47 +100,47 @@ impl FieldError {
         self
     }
 
-    /// `Invalid value: <value>: <detail>`.
+    /// Returns `Invalid value: <value>: <detail>`.
     pub fn invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(path, Reason::Invalid, value, detail.as_ref())
     }
 
-    /// `Invalid value: <detail>`, without the value.
+    /// Returns `Invalid value: <detail>`, without the value.
     pub fn invalid_unprinted(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::plain(path, Reason::Invalid, detail.as_ref())
     }
 
-    /// `Invalid value: <value>: <detail>` for a wrong JSON type.
+    /// Returns `Invalid value: <value>: <detail>` for a wrong JSON type.
     pub fn type_invalid(path: impl Into<String>, value: &Value, detail: impl AsRef<str>) -> Self {
         Self::with_value(path, Reason::TypeInvalid, value, detail.as_ref())
     }
 
-    /// `Duplicate value: <value>`.
+    /// Returns `Duplicate value: <value>`.
     pub fn duplicate(path: impl Into<String>, value: &Value) -> Self {
         Self::with_value(path, Reason::Duplicate, value, "")
     }
 
-    /// `Not found: <value>`.
+    /// Returns `Not found: <value>`.
     pub fn not_found(path: impl Into<String>, value: &Value) -> Self {
         Self::with_value(path, Reason::NotFound, value, "")
     }
 
-    /// `Required value: <detail>`; the detail may be empty.
+    /// Returns `Required value: <detail>`; the detail may be empty.
     pub fn required(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::plain(path, Reason::Required, detail.as_ref())
     }
 
-    /// `Forbidden: <detail>`.
+    /// Returns `Forbidden: <detail>`.
     pub fn forbidden(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::plain(path, Reason::Forbidden, detail.as_ref())
     }
 
-    /// `Internal error: <detail>`.
+    /// Returns `Internal error: <detail>`.
     pub fn internal(path: impl Into<String>, detail: impl AsRef<str>) -> Self {
         Self::plain(path, Reason::Internal, detail.as_ref())
     }
 
-    /// `Unsupported value: <value>: supported values: "a", "b"`.
+    /// Returns `Unsupported value: <value>: supported values: "a", "b"`.
     pub fn not_supported(path: impl Into<String>, value: &Value, supported: &[String]) -> Self {
         let quoted: Vec<String> = supported.iter().map(|v| go_quote(v)).collect();
         let detail = if quoted.is_empty() {
@@ -151,7 +151,7 @@ impl FieldError {
         Self::with_value(path, Reason::NotSupported, value, &detail)
     }
 
-    /// `Too long: may not be more than <max> bytes`.
+    /// Returns `Too long: may not be more than <max> bytes`.
     pub fn too_long(path: impl Into<String>, max: i64) -> Self {
         let detail = match max {
             1 => "may not be more than 1 byte".into(),
@@ -161,7 +161,7 @@ impl FieldError {
         Self::plain(path, Reason::TooLong, &detail)
     }
 
-    /// `Too many: <actual>: must have at most <max> items`.
+    /// Returns `Too many: <actual>: must have at most <max> items`.
     pub fn too_many(path: impl Into<String>, actual: i64, max: i64) -> Self {
         let detail = match max {
             1 => "must have at most 1 item".into(),

@@ -1,4 +1,4 @@
-//! String formats (`kube-openapi/pkg/validation/strfmt`, which uses govalidator).
+//! String formats (`kube-openapi/pkg/validation/strfmt`, based on govalidator).
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use jiff::{civil::Date, fmt::temporal::DateTimeParser};
 use regex::Regex;
 
-/// True if a definition may use this format; others are ignored. Dashes are ignored in names.
+/// True if a definition may use this format; others are ignored. Dashes in names are ignored.
 pub(super) fn is_known(format: &str) -> bool {
     matches!(
         format.replace('-', "").as_str(),
@@ -84,7 +84,7 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
     }
 }
 
-/// The nanoseconds of a duration: `1h30m`, `1.5s`, or in the notation of Scala `22 ns`, `3 days`.
+/// Returns the nanoseconds of a duration: `1h30m`, `1.5s`, or in the notation of Scala `22 ns`, `3 days`.
 pub(super) fn duration_nanoseconds(text: &str) -> Option<i64> {
     go_duration(text).or_else(|| scala_duration(text))
 }
@@ -228,7 +228,7 @@ fn is_email(text: &str) -> bool {
         && domain.chars().all(atom)
 }
 
-/// The pattern of the reference: letters of any script and symbols, but a top-level domain of letters only.
+/// Pattern of the reference: letters of any script and symbols, but a top-level domain of letters only.
 fn is_hostname(text: &str) -> bool {
     static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let inner = r"a-zA-Z0-9\p{S}\p{L}";
@@ -284,7 +284,7 @@ fn is_mac(text: &str) -> bool {
     groups(':', 2, &[6, 8, 20]) || groups('-', 2, &[6, 8, 20]) || groups('.', 4, &[3, 4, 10])
 }
 
-/// The 32 digits of a UUID in lower case. Each dash is optional.
+/// Returns the 32 digits of a UUID in lower case. Each dash is optional.
 fn uuid(text: &str) -> Option<String> {
     let mut digits = String::with_capacity(32);
     let mut dash_at = None;

@@ -1,10 +1,10 @@
-//! Values as Go prints them in messages to clients.
+//! Values in the form of Go's messages to clients.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// A string as Go's `%q` prints it.
+/// Formats a string like Go's `%q`.
 pub fn go_quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -35,7 +35,7 @@ pub fn go_quote(text: &str) -> String {
     quoted
 }
 
-/// The name of a JSON type in the errors of Go's decoder.
+/// Returns the name of a JSON type in the errors of Go's decoder.
 pub fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -47,7 +47,7 @@ pub fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// A value in a field error: scalars as `%v` or `%q`, everything else as JSON.
+/// Formats a value in a [`FieldError`](super::FieldError): scalars as `%v` or `%q`, everything else as JSON.
 pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::String(text) => go_quote(text),
@@ -59,7 +59,7 @@ pub(crate) fn go_value(value: &Value) -> String {
     }
 }
 
-/// A value as `%v` prints it: `map[a:1 b:[x y]]`.
+/// Formats a value like `%v`: `map[a:1 b:[x y]]`.
 pub fn go_plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -77,7 +77,7 @@ pub fn go_plain(value: &Value) -> String {
     }
 }
 
-/// A value as `%#v` prints it: `map[string]interface {}{"a":1}`.
+/// Formats a value like `%#v`: `map[string]interface {}{"a":1}`.
 pub(crate) fn go_syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -96,12 +96,12 @@ pub(crate) fn go_syntax(value: &Value) -> String {
     }
 }
 
-/// A number as `%v` prints it.
+/// Formats a number like `%v`.
 pub(crate) fn go_number(number: f64) -> String {
     go_float(number, 21, -4)
 }
 
-/// A value as `encoding/json` writes it: HTML characters are escaped, and whole floats have no fraction.
+/// Formats a value like `encoding/json`: HTML characters are escaped, and whole floats have no fraction.
 pub fn go_json(value: &Value) -> String {
     let mut text = String::new();
     write_json(value, &mut text);
@@ -154,7 +154,7 @@ fn write_json_string(string: &str, text: &mut String) {
     }
 }
 
-/// The shortest form; with an exponent from `10^big` on and below `10^small`.
+/// Formats a number in the shortest form; with an exponent from `10^big` on and below `10^small`.
 fn go_float(number: f64, big: i32, small: i32) -> String {
     let scientific = format!("{number:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else {

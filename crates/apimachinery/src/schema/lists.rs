@@ -11,7 +11,7 @@ use super::{
     validate::MOST,
 };
 
-/// Appends an error for every duplicate item in the object.
+/// Appends a [`FieldError`] for every duplicate item in the object.
 pub(super) fn validate(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     match value {
         _ if errors.len() >= MOST => {}
@@ -77,7 +77,7 @@ pub(super) fn has_duplicates(items: &[Value]) -> bool {
     !items.iter().all(|item| seen.insert(item.to_string()))
 }
 
-/// The index of the second item of each group of equal items.
+/// Returns the index of the second item of each group of equal items.
 fn repeated(items: impl Iterator<Item = String>) -> Vec<usize> {
     let mut times = BTreeMap::new();
     let mut second = Vec::new();

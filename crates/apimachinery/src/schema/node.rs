@@ -1,4 +1,4 @@
-//! The tree of a schema, read once from `openAPIV3Schema`.
+//! Tree of a schema, read once from `openAPIV3Schema`.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{FieldError, cel::Rule, path::Path};
 
-/// A schema. Junctor branches (`allOf` and so on) are nodes, too; in a structural schema they have value validation
-/// only.
+/// Schema of a value. Junctor branches (`allOf` and so on) are nodes, too; in a structural schema branches have value
+/// validation only.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) kind: Option<Kind>,
@@ -19,14 +19,14 @@ pub(crate) struct Node {
     pub(crate) list: Option<ListType>,
     pub(crate) map: Option<MapType>,
     pub(crate) properties: BTreeMap<String, Node>,
-    /// The names of the properties that have a default.
+    /// Names of the properties with a default.
     pub(crate) defaulted: Vec<String>,
     pub(crate) additional: Option<Additional>,
     pub(crate) items: Option<Box<Node>>,
     pub(crate) default: Option<Value>,
     pub(crate) checks: Option<Box<Checks>>,
     pub(crate) rules: Vec<Rule>,
-    /// True if this node or a descendant has rules, so that walks can skip the others.
+    /// True if this node or a descendant has rules; walks skip all other nodes.
     pub(crate) has_rules: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Checks {
     pub(crate) not: Option<Box<Node>>,
 }
 
-/// A compiled `pattern`. Go's syntax (RE2) and that of the regex crate are nearly the same.
+/// Compiled `pattern`. Go's syntax (RE2) and the syntax of the regex crate are nearly the same.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) text: String,
@@ -120,7 +120,7 @@ impl Kind {
 }
 
 impl Node {
-    /// The schema of a field or key of an object, and whether the field is declared.
+    /// Returns the [`Node`] of a field or key of an object, and true if the field is declared.
     pub(crate) fn child(&self, name: &str) -> Option<(&Node, bool)> {
         match (self.properties.get(name), &self.additional) {
             (Some(property), _) => Some((property, true)),
@@ -129,7 +129,7 @@ impl Node {
         }
     }
 
-    /// `type` as messages print it.
+    /// Returns `type` as in messages.
     pub(crate) fn type_name(&self) -> &'static str {
         self.kind.map_or("", Kind::as_str)
     }
@@ -252,8 +252,8 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// The format, if Kubernetes validates it for definitions; others are ignored, formats of numbers among them
-    /// (`apiextensions-apiserver/pkg/apiserver/validation/formats.go`).
+    /// Returns the format, if Kubernetes validates it for definitions. Others are ignored, formats of numbers among
+    /// them (`apiextensions-apiserver/pkg/apiserver/validation/formats.go`).
     fn format(&self, errors: &mut Vec<FieldError>) -> Option<String> {
         let format = self
             .text("format", errors)

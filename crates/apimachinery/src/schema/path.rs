@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A path as a chain of borrowed elements; nothing is allocated until it is printed.
+/// Path as a chain of borrowed elements; allocates only when printed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Path<'a> {
     Root,
@@ -12,29 +12,29 @@ pub(crate) enum Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// A declared field.
+    /// Returns the path of a declared field.
     pub(crate) fn field(&'a self, name: &'a str) -> Path<'a> {
         Path::Field(self, name)
     }
 
-    /// A key of a map.
+    /// Returns the path of a key of a map.
     pub(crate) fn key(&'a self, key: &'a str) -> Path<'a> {
         Path::Key(self, key)
     }
 
-    /// An item of a list.
+    /// Returns the path of an item of a list.
     pub(crate) fn index(&'a self, index: usize) -> Path<'a> {
         Path::Index(self, index)
     }
 
-    /// `spec.labels[app]`, as `field.Path` prints it.
+    /// Formats the path like `field.Path`: `spec.labels[app]`.
     pub(crate) fn bracketed(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, true);
         text
     }
 
-    /// `spec.labels.app`, as the OpenAPI validator and pruning print it.
+    /// Formats the path like the OpenAPI validator and pruning: `spec.labels.app`.
     pub(crate) fn dotted(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, false);

@@ -10,7 +10,7 @@ use super::{
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Prunes an object by its root schema and returns the sorted paths of the removed fields.
+/// Prunes an object by its root [`Node`] and returns the sorted paths of the removed fields.
 pub(super) fn prune(object: &mut Value, root: &Node) -> Vec<String> {
     let mut unknown = Vec::new();
     walk(object, Some(root), true, Path::Root, &mut unknown);
@@ -23,14 +23,14 @@ pub(super) fn prune_value(value: &mut Value, node: &Node) {
     walk(value, Some(node), false, Path::Root, &mut Vec::new());
 }
 
-/// Records a removed field unless too many are recorded: each path may be as long as the object.
+/// Records a removed field up to [`MAX_REPORTED`]: each path may be as long as the object.
 fn record(unknown: &mut Vec<String>, path: Path<'_>) {
     if unknown.len() < MAX_REPORTED {
         unknown.push(path.dotted());
     }
 }
 
-/// `node` is `None` below `additionalProperties: true`, where objects keep no fields.
+/// Walks an object. `node` is `None` below `additionalProperties: true`, where objects keep no fields.
 fn walk(
     value: &mut Value,
     node: Option<&Node>,

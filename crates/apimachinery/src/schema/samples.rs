@@ -1,5 +1,5 @@
-//! The values that a schema itself names, `enum` and `example`: a value that the rest of its schema rejects is one that
-//! nobody can use (`validateSchema` in Cluster API's `internal/topology/variables`).
+//! Values in the schema itself, `enum` and `example`: nobody can use a value that the rest of the schema rejects
+//! (`validateSchema` in Cluster API's `internal/topology/variables`).
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use super::{
     validate::{self, MOST},
 };
 
-/// Appends the violations of all such values. The schema has been compiled into `node`, and the depth of it checked.
+/// Appends the violations of all such values. The caller has compiled the schema into `node` and checked its depth.
 pub(super) fn check(schema: &Value, node: &mut Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = schema else {
         return;
@@ -18,7 +18,7 @@ pub(super) fn check(schema: &Value, node: &mut Node, path: Path<'_>, errors: &mu
     if let Some(example) = fields.get("example") {
         judge(example, node, path.field("example"), errors);
     }
-    // The values of an enum are in it, and looking each of them up would take the square of their number.
+    // Values of an enum are members anyway, and looking each of them up would take quadratic time.
     let allowed = node
         .checks
         .as_mut()
@@ -73,7 +73,7 @@ fn check_inner(
     }
 }
 
-/// Judges one value; nulls are passed over, as values that are not set.
+/// Validates one value; nulls count as unset and are skipped.
 fn judge(value: &Value, node: &Node, path: Path<'_>, errors: &mut Vec<FieldError>) {
     if value.is_null() || errors.len() >= MOST {
         return;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{FieldError, path::Path};
 
-/// Junctors, whose branches may have value validation only.
+/// Junctors. Their branches may have value validation only.
 const JUNCTORS: [&str; 3] = ["anyOf", "allOf", "oneOf"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -43,8 +43,8 @@ pub(super) fn check_extensions(schema: &Value, errors: &mut Vec<FieldError>) {
     );
 }
 
-/// Appends errors of types that are none, and of objects that have both named properties and any others: of the rules for
-/// keywords, those that Cluster API has for the variables of a ClusterClass, too.
+/// Appends errors of unknown types, and of objects with both named and additional properties. Of the keyword rules,
+/// Cluster API applies only these to the variables of a ClusterClass.
 pub(super) fn check_types(schema: &Value, errors: &mut Vec<FieldError>) {
     extensions::check_types(schema, Path::Root, errors);
 }
@@ -280,7 +280,7 @@ fn check_branch(branch: &Value, skip_any_of: bool, path: Path<'_>, errors: &mut 
     }
 }
 
-/// Checks that every field which a branch validates is declared outside of branches.
+/// Checks that every field validated in a branch is declared outside of branches.
 fn check_completeness(
     branch: &Value,
     schema: &Value,

@@ -14,24 +14,23 @@ use super::{
     path::Path,
 };
 
-/// The maximum number of violations: each has a path, and an object may have as many violations as bytes.
+/// Maximum number of violations: each has a path, and an object may have as many violations as bytes.
 pub(super) const MOST: usize = 256;
 
-/// The violations of a walk, and the number of checks: of a failed `anyOf`, the branch with the most checks is
-/// reported.
+/// Violations of a walk, and the number of checks: for a failed `anyOf`, the branch with the most checks is reported.
 #[derive(Default)]
 struct Outcome {
     errors: Vec<(String, FieldError)>,
     checks: usize,
 }
 
-/// Validates `value`; `old` is the previous value, if there is one.
+/// Validates `value` by a [`Node`]; `old` is the previous value, if there is one.
 pub(super) fn validate(value: &Value, node: &Node, old: Option<&Value>) -> Vec<FieldError> {
     let outcome = validate_node(value, node, Path::Root, old);
     outcome.errors.into_iter().map(|(_, error)| error).collect()
 }
 
-/// Validates a node that is not a junctor branch. An invalid value that is unchanged is accepted.
+/// Validates a node that is not a junctor branch. An unchanged invalid value is accepted.
 fn validate_node(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Outcome {
     let mut outcome = check(value, node, path, old);
     if !outcome.errors.is_empty() && old.is_some_and(|old| unchanged(node, value, old)) {
@@ -40,7 +39,7 @@ fn validate_node(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>
     outcome
 }
 
-/// Validates regardless of whether the value has changed, as for junctor branches.
+/// Validates even an unchanged value, as for junctor branches.
 fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Outcome {
     let mut outcome = Outcome::default();
     if value.is_null() {
@@ -67,7 +66,7 @@ fn check(value: &Value, node: &Node, path: Path<'_>, old: Option<&Value>) -> Out
     outcome
 }
 
-/// Branches have no old values, so unchanged values in them are not accepted.
+/// Checks the junctors. Branches have no old values, so unchanged values are not accepted there.
 fn check_junctors(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome {
         checks: 1,
@@ -141,7 +140,7 @@ fn check_junctors(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     outcome
 }
 
-/// The outcome of the first branch that accepts the value, or of the one with the most checks.
+/// Returns the [`Outcome`] of the first branch that accepts the value, or of the branch with the most checks.
 fn first_or_best(value: &Value, branches: &[Node], path: Path<'_>) -> Result<Outcome, Outcome> {
     let mut best: Option<Outcome> = None;
     for branch in branches {
@@ -236,7 +235,7 @@ fn check_fields(
         }
         let old = old.and_then(|old| old.get(name));
         if let Some(property) = node.properties.get(name) {
-            // A change of version is not visible in these fields, so they are always validated.
+            // A change of version is not visible in these two fields, so they are always validated.
             let old = old.filter(|_| !(root && matches!(name.as_str(), "apiVersion" | "kind")));
             outcome.merge(validate_node(value, property, path.field(name), old));
             continue;
@@ -286,7 +285,7 @@ impl Outcome {
         self.push(message, error);
     }
 
-    /// Records a violation without a field, as junctors report it.
+    /// Records a violation without a field, as for junctors.
     fn composite(&mut self, message: String) {
         let error = FieldError::invalid("", &Value::from(""), &message);
         self.push(message, error);
@@ -300,7 +299,7 @@ impl Outcome {
 }
 
 impl Kind {
-    /// The JSON type of a value; integers are distinguished, as by Go's decoder.
+    /// Returns the JSON type of a value; integers are distinguished, as in Go's decoder.
     fn of(value: &Value) -> &'static str {
         match value {
             Value::Null => "null",

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::ParseError;
 
-/// A parsed field selector; all of its terms must match.
+/// Parsed field selector; all of its terms must match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     terms: Vec<Term>,
@@ -18,7 +18,7 @@ struct Term {
 }
 
 impl FieldSelector {
-    /// Parses `metadata.name=a,status.phase!=Running`. `\` escapes `,`, `=` and itself in values.
+    /// Parses `metadata.name=a,status.phase!=Running`. `\` escapes `,`, `=` and `\` in values.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut parts = split_terms(text);
         parts.sort_unstable();
@@ -46,12 +46,12 @@ impl FieldSelector {
         })
     }
 
-    /// The field paths of all terms, to be checked against those that the kind supports.
+    /// Returns the field paths of all terms, for a check against the fields of the kind.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| term.field.as_str())
     }
 
-    /// The value that the selector requires `field` to equal: a list with `metadata.name=x` is a get.
+    /// Returns the value that the selector requires of `field`: a list with `metadata.name=x` is a get.
     pub fn required(&self, field: &str) -> Option<&str> {
         let mut terms = self.terms.iter();
         terms
@@ -65,7 +65,7 @@ impl FieldSelector {
     }
 }
 
-/// The canonical form, which parses to the same selector.
+/// Formats the canonical form, which parses to the same selector.
 impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, term) in self.terms.iter().enumerate() {

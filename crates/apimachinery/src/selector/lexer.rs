@@ -1,6 +1,6 @@
 //! The lexer of label selectors.
 
-/// The kind of a token.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Error,
@@ -19,7 +19,7 @@ pub(super) enum Token {
     Open,
 }
 
-/// Returns tokens one by one, with one token of look-ahead.
+/// Source of tokens, with one token of look-ahead.
 #[derive(Debug)]
 pub(super) struct Parser<'a> {
     rest: &'a str,
@@ -34,7 +34,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token where an operator is expected.
+    /// Returns the next token where an operator is expected.
     pub(super) fn next(&mut self) -> (Token, String) {
         match self.peeked.take() {
             Some(token) => token,
@@ -42,13 +42,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The next token where a key or value is expected: there, `in` and `notin` are identifiers.
+    /// Returns the next token where a key or value is expected: there, `in` and `notin` are identifiers.
     pub(super) fn next_value(&mut self) -> (Token, String) {
         let (token, literal) = self.next();
         (as_value(token), literal)
     }
 
-    /// The token that [`Self::next_value`] will return.
+    /// Returns the token of the next call of [`Self::next_value`].
     pub(super) fn peek_value(&mut self) -> (Token, String) {
         if self.peeked.is_none() {
             self.peeked = Some(self.scan());
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         (token, word.to_owned())
     }
 
-    /// The longest known symbol; the characters after it belong to the next token.
+    /// Scans the longest known symbol; the characters after the symbol belong to the next token.
     fn scan_symbol(&mut self) -> (Token, String) {
         let run = self
             .rest

@@ -117,7 +117,7 @@ pub(super) fn selectable(version: &Value, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// The schema of a field such as `.spec.size`. Metadata needs no declaration.
+/// Returns the schema of a field such as `.spec.size`. Metadata needs no declaration.
 fn property<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     const NAMED: &[&str] = &["name", "namespace", "generateName"];
     if let Some(name) = path.strip_prefix(".metadata.")

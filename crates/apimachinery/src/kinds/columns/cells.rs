@@ -1,4 +1,4 @@
-//! Cells of built-in kinds that are computed from several fields.
+//! Cells of built-in kinds, computed from several fields.
 
 use jiff::Timestamp;
 use serde_json::Value;

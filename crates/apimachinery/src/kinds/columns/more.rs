@@ -9,7 +9,7 @@ use crate::value::text;
 
 const UNSET: &str = "<unset>";
 
-/// The source of an Event: `component, host`.
+/// Returns the source of an Event: `component, host`.
 pub(super) fn event_source(event: &Value) -> Value {
     let source = match &event["source"] {
         Value::Object(_) => &event["source"],
@@ -157,7 +157,7 @@ pub(super) fn slice_endpoints(slice: &Value) -> Value {
     })
 }
 
-/// The first three, and the number of the others.
+/// Returns the first three texts, and the number of the others.
 fn few(all: &[String]) -> String {
     match all.len() {
         0..=3 => all.join(","),
@@ -254,7 +254,7 @@ pub(super) fn life_cycles(driver: &Value) -> Value {
     Value::from(modes.map(text).collect::<Vec<_>>().join(","))
 }
 
-/// The actual access modes of a claim, rather than the requested ones.
+/// Returns the actual access modes of a claim, rather than the requested ones.
 pub(super) fn bound_modes(claim: &Value) -> Value {
     let modes = list(&claim["status"]["accessModes"]).iter().map(text);
     let short = modes.map(|mode| match mode {

@@ -1,5 +1,5 @@
 //! Defaults of a struct that depend on its other fields (`pkg/apis/*/v1/defaults.go` of Kubernetes), and the two names
-//! of a pod's service account, which conversion keeps equal.
+//! of a pod's service account, kept equal as in conversion.
 
 mod amounts;
 mod image;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
-/// The function that sets such defaults of a struct, by its name in `shapes.json`. Nested structs are defaulted
+/// Returns the function for such defaults of a struct, by the name in `shapes.json`. Nested structs are defaulted
 /// afterwards.
 pub(super) fn of(name: &str) -> Option<fn(&mut Fields)> {
     Some(match name {
@@ -56,7 +56,7 @@ fn daemon_set_strategy(strategy: &mut Fields) {
     }
 }
 
-/// Unlike the other strategies, one with a type only is not completed.
+/// Unlike the other strategies, a strategy with a type only is not completed.
 fn stateful_set_strategy(strategy: &mut Fields) {
     if text(strategy, "type").is_empty() {
         set(strategy, "type", "RollingUpdate");
@@ -69,7 +69,7 @@ fn stateful_set_strategy(strategy: &mut Fields) {
     }
 }
 
-/// The template of a CronJob has no defaults; they are set when it creates a job.
+/// The template of a CronJob has no defaults; they are set on the creation of a Job.
 fn job(job: &mut Fields) {
     let Some(spec) = part(job, "spec") else {
         return;
@@ -113,7 +113,8 @@ fn limits(item: &mut Fields) {
     }
 }
 
-/// The first range for pods has a field of its own, which wins where it differs (`Convert_v1_NodeSpec_To_core_NodeSpec`).
+/// The first range for pods has a field of its own. This field wins if the two differ
+/// (`Convert_v1_NodeSpec_To_core_NodeSpec`).
 fn pod_ranges(spec: &mut Fields) {
     let first = items_of(spec, "podCIDRs").and_then(|ranges| ranges.first().cloned());
     let named = text(spec, "podCIDR").to_owned();
@@ -144,7 +145,7 @@ fn persistent_volume(volume: &mut Fields) {
     }
 }
 
-/// Defaults of pods that their templates do not have.
+/// Sets defaults of pods that pod templates do not have.
 fn pod(pod: &mut Fields) {
     let Some(spec) = part(pod, "spec") else {
         return;
@@ -298,14 +299,14 @@ fn is_absent(fields: &Fields, name: &str) -> bool {
     fields.get(name).is_none_or(Value::is_null)
 }
 
-/// Sets a field whose Go type is a pointer, so that an empty value counts as set.
+/// Sets a field with a pointer as Go type: an empty value counts as set.
 fn set_absent(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     if is_absent(fields, name) {
         fields.insert(name.to_owned(), value.into());
     }
 }
 
-/// Sets a field whose Go type is not a pointer, so that an empty value counts as not set.
+/// Sets a field whose Go type is no pointer: an empty value counts as not set.
 fn set(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     let unset = match fields.get(name) {
         None | Some(Value::Null) => true,
@@ -318,7 +319,7 @@ fn set(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     }
 }
 
-/// A nested struct, which is created if it is missing; `None` if the field has another type.
+/// Returns a nested struct, created if missing; `None` if the field has another type.
 fn part<'a>(fields: &'a mut Fields, name: &str) -> Option<&'a mut Fields> {
     let value = fields.entry(name).or_insert_with(|| json!({}));
     if value.is_null() {
@@ -331,7 +332,7 @@ fn items_of<'a>(fields: &'a Fields, name: &str) -> Option<&'a Vec<Value>> {
     fields.get(name).and_then(Value::as_array)
 }
 
-/// The structs in a list.
+/// Returns the structs in a list.
 fn items<'a>(fields: &'a mut Fields, name: &str) -> impl Iterator<Item = &'a mut Fields> {
     fields
         .get_mut(name)

@@ -1,4 +1,4 @@
-//! Protobuf of Kubernetes, which typed clients of client-go use for built-in kinds.
+//! Kubernetes protobuf, used by typed clients of client-go for built-in kinds.
 //!
 //! An object is in an envelope (`runtime.Unknown`) after the four bytes `k8s\0`. Field numbers are printed from the Go
 //! types (`protobuf.json`, `tests/kubernetes/tools/shapes -protobuf`). The type of a field follows from its shape; the
@@ -19,24 +19,24 @@ use super::{Entries, Entry, Field, KINDS, STRUCTS, Shape, Struct, field};
 use wire::{Reader, Wire};
 
 const MAGIC: &[u8] = b"k8s\0";
-/// The maximum nesting of messages, as for JSON.
+/// Maximum nesting of messages, as for JSON.
 const DEPTH: usize = 100;
 
 type Numbers = HashMap<u64, &'static str>;
 
 static NUMBERS: LazyLock<HashMap<&'static str, Numbers>> = LazyLock::new(|| {
-    // Embedded in the program; a test checks that it parses.
+    // Embedded in the program; a test parses the file.
     serde_json::from_str(include_str!("../protobuf.json")).unwrap_or_default()
 });
 
-/// The structs of `wire.json`, and its kinds.
+/// Structs of `wire.json`, and its kinds.
 type Others = (
     HashMap<&'static str, Struct>,
     HashMap<&'static str, &'static str>,
 );
 
 static OTHERS: LazyLock<Others> = LazyLock::new(|| {
-    // Embedded in the program; a test checks that it parses.
+    // Embedded in the program; a test parses the file.
     let entries: Entries = serde_json::from_str(include_str!("../wire.json")).unwrap_or_default();
     let (mut structs, mut kinds) = (HashMap::new(), HashMap::new());
     for (name, entry) in entries {
@@ -59,14 +59,14 @@ static OTHERS: LazyLock<Others> = LazyLock::new(|| {
     (structs, kinds)
 });
 
-/// The schema of definitions, which the unions contain.
+/// Type of a definition's schema, a branch of several unions.
 const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
 
 fn structure_of(name: &str) -> Option<&'static Struct> {
     STRUCTS.get(name).or_else(|| OTHERS.0.get(name))
 }
 
-/// The name of a kind's struct.
+/// Returns the name of a kind's struct.
 fn kind_of(api_version: &str, kind: &str) -> Option<&'static str> {
     let slash = if api_version.contains('/') { "" } else { "/" };
     let key = format!("{slash}{api_version}, Kind={kind}");
@@ -258,7 +258,7 @@ fn value(name: &str, shape: &Shape, wire: Wire<'_>, depth: usize) -> Result<Valu
     })
 }
 
-/// A number as Go's JSON has it: whole numbers have no fraction.
+/// Returns a number in the JSON form of Go: whole numbers have no fraction.
 fn float(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT {
@@ -299,7 +299,7 @@ fn text(bytes: &[u8]) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The bytes of a field of a message; empty if the field is missing.
+/// Returns the bytes of a field of a message; empty if the field is missing.
 fn part(bytes: &[u8], wanted: u64) -> Result<&[u8], String> {
     let mut reader = Reader::new(bytes);
     let mut found = &[][..];

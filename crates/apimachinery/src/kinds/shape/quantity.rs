@@ -2,7 +2,7 @@
 
 const WRONG: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// Values are in units of 10⁻⁹, the smallest unit of Kubernetes.
+/// Units in one: values are in units of 10⁻⁹, the smallest unit of Kubernetes.
 const NANO: i128 = 1_000_000_000;
 const MILLI: i128 = 1_000_000;
 const DECIMAL: [(&str, i32); 10] = [
@@ -19,7 +19,7 @@ const DECIMAL: [(&str, i32); 10] = [
 ];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// The format of a quantity, which its canonical form keeps.
+/// Format of a quantity, kept by the canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Decimal,
@@ -28,14 +28,14 @@ enum Format {
     Exponent,
 }
 
-/// A value and its format.
+/// Value and format of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quantity {
     nano: i128,
     format: Format,
 }
 
-/// The canonical form of a quantity: `1000m` becomes `1`, `1024Mi` becomes `1Gi`. Values that exceed 64 bits are
+/// Returns the canonical form of a quantity: `1000m` becomes `1`, `1024Mi` becomes `1Gi`. Values beyond 64 bits are
 /// unchanged.
 pub(super) fn canonical(text: &str) -> Result<String, String> {
     check(text)?;
@@ -45,7 +45,7 @@ pub(super) fn canonical(text: &str) -> Result<String, String> {
     })
 }
 
-/// The amount rounded up to thousandths, the resolution of resource amounts; `None` if it needs no rounding.
+/// Returns the amount rounded up to thousandths, the resolution of resource amounts; `None` if no rounding is needed.
 pub(super) fn rounded(text: &str) -> Option<String> {
     let quantity = Quantity::parse(text)?;
     let nano = away_from_zero(quantity.nano, MILLI)? * MILLI;
@@ -88,7 +88,7 @@ fn check(text: &str) -> Result<(), String> {
 }
 
 impl Quantity {
-    /// `None` for texts that are not quantities, and for values that exceed 64 bits.
+    /// Parses a quantity. Returns `None` for invalid texts, and for values beyond 64 bits.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (negative, number, suffix) = parts(text);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -120,7 +120,7 @@ impl Quantity {
 }
 
 impl Quantity {
-    /// The sum, in the format of the first summand that is not zero.
+    /// Returns the sum, in the format of the first summand that is not zero.
     pub(super) fn plus(self, other: Self) -> Self {
         let format = match self.nano {
             0 => other.format,
@@ -159,7 +159,7 @@ impl std::fmt::Display for Quantity {
     }
 }
 
-/// The value divided by its factors, and their number.
+/// Returns the value divided by its factors, and their number.
 fn factored(mut value: i128, factor: i128, most: usize) -> (i128, usize) {
     let mut times = 0;
     while times < most && value % factor == 0 {
@@ -174,7 +174,7 @@ fn away_from_zero(value: i128, unit: i128) -> Option<i128> {
     (value / unit).checked_add(more)
 }
 
-/// The sign, the number and the suffix. The flag is true for a minus.
+/// Splits a quantity into sign, number and suffix. The flag is true for a minus.
 fn parts(text: &str) -> (bool, &str, &str) {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let end = unsigned
@@ -188,7 +188,7 @@ fn exponent(suffix: &str) -> Option<i32> {
     suffix.strip_prefix(['e', 'E'])?.parse().ok()
 }
 
-/// The format of a suffix, and its power of ten and factor.
+/// Returns the format of a suffix, and its power of ten and factor.
 fn scale(suffix: &str) -> Option<(Format, i32, i128)> {
     if let Some((_, power)) = DECIMAL.iter().find(|(known, _)| *known == suffix) {
         return Some((Format::Decimal, *power, 1));

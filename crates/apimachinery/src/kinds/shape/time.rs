@@ -1,12 +1,12 @@
-//! Times as Go parses them (`time.Parse`), and its error messages.
+//! Times as parsed by Go (`time.Parse`), and Go's error messages.
 
 use crate::schema::go_quote;
 
-/// Fields of type `MicroTime`, which are read and written with six fractional digits.
+/// Fields of type `MicroTime`, with six fractional digits.
 pub(super) const MICROSECONDS: [&str; 4] =
     ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 
-/// Checks that a text is a time; the error is that of Go.
+/// Checks for a valid time; the error has the words of Go.
 pub fn check(text: &str, micro: bool) -> Result<(), String> {
     let fraction = if micro { ".000000" } else { "" };
     let layout = format!("2006-01-02T15:04:05{fraction}Z07:00");
@@ -17,8 +17,7 @@ pub fn check(text: &str, micro: bool) -> Result<(), String> {
     };
     let wrong = |what: &str| format!("parsing time {}: {what}", go_quote(text));
     let mut rest = text;
-    // Each element, the separator before it, and its range.
-    // Days are checked when the month is known.
+    // Each element: name, separator in front, and range. Days are checked once the month is known.
     let elements = [
         ("2006", "", 0_i16, 9999, "year"),
         ("01", "-", 1, 12, "month"),
@@ -74,7 +73,7 @@ pub fn check(text: &str, micro: bool) -> Result<(), String> {
     }
 }
 
-/// The number in the first characters, all of which must be digits.
+/// Returns the number in the first characters, which must all be digits.
 fn digits(text: &str, length: usize) -> Option<i16> {
     digit_text(text, length)?.parse().ok()
 }
@@ -85,7 +84,7 @@ fn digit_text(text: &str, length: usize) -> Option<&str> {
     all.then_some(digits)
 }
 
-/// An offset from UTC in hours and minutes, `+02:00`, and the rest of the text.
+/// Splits off an offset from UTC in hours and minutes, `+02:00`, and the rest of the text.
 fn offset(text: &str) -> Option<(i16, i16, &str)> {
     let rest = text.strip_prefix(['+', '-'])?;
     let hours = digits(rest, 2)?;

@@ -167,7 +167,7 @@ fn any_spec_of(least: usize) -> impl Strategy<Value = Value> {
     })
 }
 
-/// The leaves of `part` that `whole` lacks or that differ in it. A map without keys may be missing.
+/// Returns the leaves of `part` that are missing or different in `whole`. A map without keys may be missing.
 fn missing(part: &Value, whole: &Value) -> Vec<String> {
     match (part, whole) {
         (Value::Object(part), Value::Object(whole)) => part

@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::schema::{go_json, go_quote};
 
-/// A step from an object or list to one of its members. The order is that of the reference.
+/// Step from an object or list to a member, in the sort order of the reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {
-    /// A field, or a key of a map.
+    /// Field, or a key of a map.
     Field(String),
-    /// The list item with these values of the key fields, which are sorted by name.
+    /// List item with these values of the key fields, sorted by field name.
     Key(Vec<(String, Item)>),
-    /// The set item with this value.
+    /// Set item with this value.
     Value(Item),
-    /// The item with this index.
+    /// Item with this index.
     Index(i64),
 }
 
-/// A value in an element, with an order.
+/// Value in an [`Element`], with an order.
 #[derive(Clone, Debug)]
 pub(crate) struct Item(pub(crate) Value);
 
@@ -50,7 +50,7 @@ impl Element {
         }))
     }
 
-    /// The element in a printed path: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
+    /// Formats the [`Element`] in a printed path: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
     pub(super) fn in_path(&self) -> String {
         match self {
             Self::Field(name) => format!(".{name}"),
@@ -67,7 +67,7 @@ impl Element {
     }
 }
 
-/// The element in `fieldsV1`.
+/// Formats the [`Element`] in `fieldsV1`.
 impl fmt::Display for Element {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,7 +114,7 @@ impl PartialOrd for Item {
     }
 }
 
-/// Numbers, texts, booleans, lists, objects, null; numbers by value.
+/// Order: numbers, texts, booleans, lists, objects, null; numbers by value.
 impl Ord for Item {
     fn cmp(&self, other: &Self) -> Ordering {
         compare(&self.0, &other.0)

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{patch::fields::Set, schema::go_quote};
 
-/// Managers and the fields that they own.
+/// Managers and their fields.
 pub(crate) type Managers = BTreeMap<Manager, Entry>;
 
-/// The key of an entry. For updates, the version is part of it.
+/// Key of an entry. The version is part of the key for updates only.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Manager {
     name: String,
@@ -24,7 +24,7 @@ enum Operation {
     Update,
 }
 
-/// The fields that a manager owns.
+/// Fields of a manager.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) set: Set,
@@ -52,8 +52,8 @@ impl Manager {
         }
     }
 
-    /// The order of conflicts in a message: that of the managers as JSON, where an entry with a subresource comes
-    /// before one without.
+    /// Orders conflicts in a message: by the JSON form of the managers, where an entry with a subresource comes before
+    /// one without.
     pub(crate) fn compare_printed(&self, other: &Self) -> Ordering {
         let key = |m: &Self| (m.name.clone(), m.operation, m.api_version.clone());
         let part = |m: &Self| (m.subresource.is_empty(), m.subresource.clone());
@@ -62,7 +62,7 @@ impl Manager {
             .then_with(|| part(self).cmp(&part(other)))
     }
 
-    /// The manager as conflicts print it: `"kubectl" with subresource "status" using apps/v1`.
+    /// Formats the manager as in conflicts: `"kubectl" with subresource "status" using apps/v1`.
     pub(crate) fn printed(&self) -> String {
         let mut text = go_quote(&self.name);
         if !self.subresource.is_empty() {
@@ -79,7 +79,7 @@ impl Manager {
 }
 
 impl Entry {
-    /// The time of the last change in seconds since 1970; 0 if it is not known.
+    /// Returns the time of the last change in seconds since 1970; 0 if unknown.
     pub(crate) fn seconds(&self) -> i64 {
         let time = self
             .time
@@ -89,7 +89,7 @@ impl Entry {
     }
 }
 
-/// The entries of an object.
+/// Returns the entries of an object.
 pub(crate) fn of(object: &Value) -> Option<&Value> {
     object
         .pointer("/metadata/managedFields")
@@ -104,7 +104,7 @@ pub(crate) fn take(object: &mut Value) -> Option<Value> {
         .filter(|entries| !entries.is_null())
 }
 
-/// The object without its entries.
+/// Returns the object without its entries.
 pub(crate) fn without(object: &Value) -> Value {
     let mut object = object.clone();
     take(&mut object);
@@ -120,7 +120,7 @@ pub(crate) fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Decodes the entries. The error names the first one that is malformed.
+/// Decodes the entries into [`Managers`]. The error names the first malformed entry.
 pub(crate) fn decode(entries: &Value) -> Result<Managers, String> {
     let Value::Array(entries) = entries else {
         return Err("managedFields must be an array".to_owned());
@@ -199,7 +199,7 @@ pub(crate) fn put(object: &mut Value, managers: &Managers) {
     );
 }
 
-/// Sets entries that are encoded already.
+/// Sets entries in encoded form.
 pub(crate) fn put_raw(object: &mut Value, entries: Option<&Value>) {
     let Some(fields) = object.as_object_mut() else {
         return;

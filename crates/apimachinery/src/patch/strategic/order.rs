@@ -1,12 +1,11 @@
-//! The order of a merged list: the order that the patch sets, with the server's other items at their relative
-//! positions.
+//! Order of a merged list: the order in the patch, with the server's other items at their relative positions.
 
 use serde_json::Value;
 
 use super::failed;
 use crate::{patch::PatchError, schema::go_plain};
 
-/// How items are identified: by a key, or by value.
+/// Identity of items: by a key, or by value.
 pub(super) struct Keyed(pub(super) Option<&'static str>);
 
 impl Keyed {
@@ -33,7 +32,7 @@ impl Keyed {
     }
 }
 
-/// Sorts items that are in `wanted` in its order, and places the others between them by their positions in `before`.
+/// Sorts the items in the order of `wanted`, and places the others between them by their positions in `before`.
 pub(super) fn arrange(
     items: Vec<Value>,
     wanted: &[Value],

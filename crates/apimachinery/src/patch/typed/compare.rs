@@ -1,4 +1,4 @@
-//! Comparison of two values by their type.
+//! Comparison of two values by their [`Type`].
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::patch::{
     fields::{Element, Set},
 };
 
-/// The fields that differ. The three sets are disjoint.
+/// Fields that differ. The three sets are disjoint.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     pub(crate) added: Set,
@@ -18,7 +18,7 @@ pub(crate) struct Comparison {
     pub(crate) removed: Set,
 }
 
-/// Compares two values of a type.
+/// Compares two values of a [`Type`].
 pub(crate) fn compare(old: &Value, new: &Value, of: Type<'_>) -> Comparison {
     let mut walker = Walker {
         path: Vec::new(),
@@ -56,7 +56,7 @@ impl Walker {
         }
     }
 
-    /// Returns whether the value was compared as a leaf.
+    /// Compares a value in a [`Form`]. Returns true if the value was compared as a leaf.
     fn walk(&mut self, old: Option<&Value>, new: Option<&Value>, form: Form<'_>) -> bool {
         match form {
             Form::Scalar(_) => {

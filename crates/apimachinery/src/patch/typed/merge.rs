@@ -82,7 +82,7 @@ fn join_fields(
     Ok(merged)
 }
 
-/// Joins the items of two lists: items of `over` in its order, items of `base` alone at their relative positions.
+/// Joins the items of two lists: items of `over` in their order, items of `base` alone at their relative positions.
 fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Value>, String> {
     let (base_order, base_items) = index(base, list, true)?;
     let (over_order, over_items) = index(over, list, false)?;
@@ -115,7 +115,7 @@ fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Val
                 continue;
             }
             if over_items.contains_key(l) && next_shared.is_some_and(|next| next != l) {
-                // In both lists; it is pushed when its turn in `over` comes.
+                // In both lists: the item is pushed at its turn in `over`.
                 left += 1;
                 continue;
             }
@@ -143,7 +143,7 @@ fn join_items(base: &[Value], over: &[Value], list: &List<'_>) -> Result<Vec<Val
     Ok(merged)
 }
 
-/// The elements in order, and the index of each; `None` for duplicates.
+/// Elements in order, and the index of each; `None` for duplicates.
 type Index = (Vec<Element>, BTreeMap<Element, Option<usize>>);
 
 fn index(items: &[Value], list: &List<'_>, duplicates: bool) -> Result<Index, String> {

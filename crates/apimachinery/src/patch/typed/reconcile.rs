@@ -5,8 +5,8 @@ use crate::patch::{
     fields::{Element, Set},
 };
 
-/// Returns the set after a change of the schema: fields of a value that is atomic now are replaced by the value. `None`
-/// when nothing changes.
+/// Returns the set after a change of the schema: for a value that has become atomic, the value replaces its fields.
+/// `None` when nothing changes.
 pub(crate) fn reconcile(set: &Set, of: Type<'_>) -> Option<Set> {
     let mut changes = Changes {
         path: Vec::new(),
@@ -22,7 +22,7 @@ pub(crate) fn reconcile(set: &Set, of: Type<'_>) -> Option<Set> {
     )
 }
 
-/// Returns the set with every declared field that has members below it as a member.
+/// Returns the set with every declared field above a member as a member.
 pub(crate) fn with_named_fields(set: &Set, of: Type<'_>) -> Set {
     let atom = of.resolve();
     let mut result = Set::default();

@@ -8,8 +8,7 @@ use crate::patch::{
     fields::{Element, Set},
 };
 
-/// Returns the value without the members of `set`. Values that become empty are removed, too; at the top, the result is
-/// null.
+/// Returns the value without the members of `set`. Emptied values are removed, too; at the top, the result is null.
 pub(crate) fn remove(value: &Value, set: &Set, of: Type<'_>) -> Value {
     without(value, set, of).unwrap_or(Value::Null)
 }

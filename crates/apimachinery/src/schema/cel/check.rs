@@ -1,10 +1,10 @@
-//! Checks of a rule as by cel-go's checker: the type of the expression, and the positions of unknown names.
+//! Checks of a rule like those of cel-go's checker: the type of the expression, and the positions of unknown names.
 
 use kube_cel::cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
 use crate::schema::node::{Kind, Node};
 
-/// True if the type of a rule is known and is not `bool`. An unknown type is checked when the rule is evaluated.
+/// True if the type of a rule is known and is not `bool`. An unknown type is checked at the evaluation.
 pub(super) fn is_not_bool(expression: &IdedExpr, this: &Node) -> bool {
     match &expression.expr {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Boolean(_)),
@@ -61,7 +61,7 @@ fn is_not_boolean(node: &Node) -> bool {
     !node.int_or_string && node.kind.is_some_and(|kind| kind != Kind::Boolean)
 }
 
-/// The schema of `self`, or of a declared field of it.
+/// Returns the [`Node`] of `self`, or of a declared field of `self`.
 fn node_of<'a>(expression: &IdedExpr, this: &'a Node) -> Option<&'a Node> {
     match &expression.expr {
         Expr::Ident(name) if name == "self" || name == "oldSelf" => Some(this),
@@ -72,7 +72,7 @@ fn node_of<'a>(expression: &IdedExpr, this: &'a Node) -> Option<&'a Node> {
     }
 }
 
-/// A problem with its position in the source, as cel-go prints it: `ERROR: <input>:1:5: …` and the line with a marker.
+/// Formats a problem with its position in the source, like cel-go: `ERROR: <input>:1:5: …` and the line with a marker.
 pub(super) fn located(source: &str, problem: &str) -> String {
     let name = problem.split('\'').nth(1).unwrap_or_default();
     let field = problem.starts_with("undefined field");
@@ -96,7 +96,7 @@ pub(super) fn located(source: &str, problem: &str) -> String {
     )
 }
 
-/// The first position of a name as a whole word. For a field, the position of the dot before it.
+/// Returns the first position of a name as a whole word. For a field, the position of the dot in front.
 fn find(source: &str, name: &str, field: bool) -> Option<usize> {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     source.match_indices(name).map(|(at, _)| at).find_map(|at| {

@@ -21,16 +21,16 @@ use crate::schema::{
     path::Path,
 };
 
-/// The maximum length of an expression in characters.
+/// Maximum length of an expression in characters.
 const MAX_LENGTH: usize = 16 * 1024;
-/// The maximum number of operators, calls and selections of an expression. It bounds the depth of the syntax tree, and
-/// so the stack of parser and interpreter.
+/// Maximum number of operators, calls and selections of an expression. The number bounds the depth of the syntax tree,
+/// and so the stack of parser and interpreter.
 const MAX_OPERATORS: usize = 600;
-/// The generated parser needs up to 100 KiB per level in an unoptimised build.
+/// Stack size of the parser in bytes: the generated parser needs up to 100 KiB per level in an unoptimised build.
 pub(super) const PARSER_STACK: usize = 96 << 20;
-/// The number of rules that are reported when the total cost exceeds the limit.
+/// Number of rules in the report of a total cost over the limit.
 const MOST_EXPENSIVE: usize = 4;
-/// The maximum depth of brackets.
+/// Maximum depth of brackets.
 const MAX_NESTING: usize = 24;
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
@@ -39,7 +39,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Checks the form of all rules without compiling them.
+/// Checks the form of all rules without compilation.
 pub(in crate::schema) fn check(schema: &Value, root: &Node, errors: &mut Vec<FieldError>) {
     check_node(schema, root, Path::Root, errors);
 }
@@ -74,13 +74,13 @@ pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut V
     errors.extend(compiler.errors);
 }
 
-/// The position of a node in the schema.
+/// Position of a node in the schema.
 struct Place<'a> {
     path: Path<'a>,
     root: bool,
-    /// The maximum number of its values in one object; `None` if only the size of the request limits it.
+    /// Maximum number of values in one object; `None` if only the size of the request limits it.
     cardinality: Option<u64>,
-    /// The first enclosing list or map whose old items cannot be correlated.
+    /// First enclosing list or map whose old items cannot be correlated.
     uncorrelated: Option<String>,
 }
 
@@ -382,7 +382,7 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, String> {
     }
 }
 
-/// Rewrites `a.?b` to `a[?'b']`: the interpreter fails on the former when `b` does not exist.
+/// Rewrites `a.?b` to `a[?'b']`: the interpreter fails on the former if `b` does not exist.
 fn index_optionally(expression: &mut IdedExpr) {
     let entry = |entry: &mut EntryExpr| match entry {
         EntryExpr::StructField(field) => index_optionally(&mut field.value),
@@ -422,7 +422,7 @@ fn index_optionally(expression: &mut IdedExpr) {
     }
 }
 
-/// An error for a rule, which is printed with all its fields in Go's syntax.
+/// Returns the error for a rule, with all fields of the rule in Go's syntax.
 fn rejected(rule: &Value, path: Path<'_>, detail: &str) -> FieldError {
     let text = |name: &str| rule.get(name).cloned().unwrap_or(json!(""));
     let other = |name: &str| rule.get(name).cloned().unwrap_or(Value::Null);
@@ -452,7 +452,7 @@ fn over_budget(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// The path `.spec.names['a.b']` in its normal form, if the schema declares the field.
+/// Returns the path `.spec.names['a.b']` in its normal form, if the schema declares the field.
 fn normalize(given: &str, node: &Node) -> Option<String> {
     let mut rest = given;
     let mut node = node;

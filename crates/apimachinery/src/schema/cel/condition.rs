@@ -9,10 +9,10 @@ use super::compile::parse;
 use super::convert::to_cel;
 use super::run::{execute, functions};
 
-/// The maximum depth of an expression in the parser, which determines the stack size of the evaluation.
+/// Maximum depth of an expression in the parser; determines the stack size of the evaluation.
 const DEPTH: usize = 64;
 
-/// A compiled condition.
+/// Compiled condition.
 #[derive(Debug)]
 pub struct Condition {
     source: String,
@@ -20,7 +20,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Compiles an expression. A syntax error is returned by each evaluation.
+    /// Compiles an expression. After a syntax error, each evaluation returns the error.
     pub fn new(source: &str) -> Self {
         let source = source.trim();
         Self {
@@ -29,7 +29,7 @@ impl Condition {
         }
     }
 
-    /// The syntax error of the expression.
+    /// Returns the syntax error of the expression.
     pub fn problem(&self) -> Option<&str> {
         self.program.as_ref().err().map(String::as_str)
     }

@@ -60,7 +60,7 @@ pub(super) fn to_cel(value: &Value, node: Option<&Node>, root: bool) -> cel::Val
     }
 }
 
-/// A field name as rules escape it (`apiserver/pkg/cel/escaping.go`).
+/// Escapes a field name as in rules (`apiserver/pkg/cel/escaping.go`).
 pub(super) fn escape(name: &str) -> String {
     const RESERVED: [&str; 21] = [
         "true",
@@ -94,7 +94,7 @@ pub(super) fn escape(name: &str) -> String {
         .replace('/', "__slash__")
 }
 
-/// `optional.of(value)` or `optional.none()`.
+/// Returns `optional.of(value)` or `optional.none()`.
 pub(super) fn optional(value: Option<cel::Value>) -> Option<cel::Value> {
     match value {
         Some(value) => call("optional.of(x)", value),

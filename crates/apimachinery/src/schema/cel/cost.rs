@@ -1,21 +1,21 @@
-//! Estimates the cost of a rule for values of given sizes (the estimator of cel-go's checker with the costs of
+//! Cost of a rule for values of given sizes (the estimator of cel-go's checker with the costs of
 //! `apiserver/pkg/cel/library/cost.go`; upper bounds only).
 
 use super::measure::{Measure, REQUEST, Shape};
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
-/// The result of an estimate.
+/// Result of an estimate.
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     pub(super) cost: u64,
     /// Unknown variables and functions, and fields that do not exist.
     pub(super) problems: Vec<String>,
     pub(super) uses_old_self: bool,
-    /// The depth of the syntax tree.
+    /// Depth of the syntax tree.
     pub(super) depth: usize,
 }
 
-/// Estimates the cost of an expression over `self` (and `oldSelf`) of the given sizes.
+/// Estimates the cost of an expression over `self` (and `oldSelf`) with the sizes of a [`Measure`].
 pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
     let mut walker = Walker {
         this,
@@ -28,7 +28,7 @@ pub(super) fn estimate(expression: &IdedExpr, this: &Measure) -> Estimate {
     walker.estimate
 }
 
-/// The number of values of a schema that fit into a request.
+/// Returns the number of values of a schema that fit into a request.
 pub(super) fn cardinality(this: &Measure) -> u64 {
     REQUEST / (this.smallest + 1) // with a comma between them
 }
@@ -41,7 +41,7 @@ struct Walker<'a> {
 }
 
 impl Walker<'_> {
-    /// The cost and the result of an expression. Recursion is bounded by the limits in `compile`.
+    /// Returns the cost and the [`Measure`] of an expression. Recursion is bounded by the limits in `compile`.
     fn visit(&mut self, expression: &IdedExpr) -> (u64, Measure) {
         self.depth += 1;
         self.estimate.depth = self.estimate.depth.max(self.depth);
@@ -388,7 +388,7 @@ fn is_namespace(name: &str) -> bool {
     )
 }
 
-/// Functions without a cost rule.
+/// True for functions without a cost rule.
 fn is_function(name: &str) -> bool {
     let name = name.rsplit('.').next().unwrap_or(name);
     matches!(

@@ -1,4 +1,4 @@
-//! Sizes of values: actual ones, or the upper bounds that a schema implies.
+//! Sizes of values: actual sizes, or upper bounds from a schema.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::convert::escape;
 use crate::schema::node::{Additional, Kind, Node};
 
-/// The maximum size of a request in bytes (`MaxRequestSizeBytes`), which bounds values that the schema does not.
+/// Maximum size of a request in bytes (`MaxRequestSizeBytes`), the bound of values without a bound in the schema.
 pub(super) const REQUEST: u64 = 3 * 1024 * 1024;
 
-/// The size of a value, or an upper bound of it.
+/// Size of a value, or an upper bound.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measure {
     pub(super) shape: Shape,
-    /// The number of characters, items or entries.
+    /// Number of characters, items or entries.
     pub(super) length: u64,
-    /// The size of the smallest value as JSON, in bytes.
+    /// Size of the smallest value as JSON, in bytes.
     pub(super) smallest: u64,
     pub(super) fields: BTreeMap<String, Measure>,
     pub(super) item: Option<Box<Measure>>,
@@ -24,7 +24,7 @@ pub(super) struct Measure {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Has only the declared fields.
+    /// Object with the declared fields only.
     Object,
     Map,
     List,
@@ -34,7 +34,7 @@ pub(super) enum Shape {
 }
 
 impl Measure {
-    /// The largest value that a schema allows.
+    /// Returns the largest value allowed by the schema of a [`Node`].
     pub(super) fn of_schema(node: &Node, root: bool) -> Self {
         let checks = node.checks.as_ref();
         let limit = |max: Option<i64>| max.map(|max| max.max(0) as u64);
@@ -162,7 +162,7 @@ impl Measure {
         }
     }
 
-    /// The size of an actual value; items of a list are joined to one.
+    /// Returns the size of an actual value; items of a list are joined to one.
     pub(super) fn of_value(value: &Value) -> Self {
         match value {
             Value::String(text) => Self {

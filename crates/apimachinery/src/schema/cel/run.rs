@@ -24,9 +24,9 @@ use crate::schema::{
     path::Path,
 };
 
-/// The maximum length in bytes of a message that an expression returns.
+/// Maximum length of the message from a message expression, in bytes.
 const MAX_MESSAGE: usize = 5 * 1024;
-/// The stack that the interpreter needs per level of an expression: about 50 KiB without optimisation.
+/// Stack of the interpreter per level of an expression: about 50 KiB without optimisation.
 const STACK_PER_LEVEL: usize = if cfg!(debug_assertions) {
     96 << 10
 } else {
@@ -64,7 +64,7 @@ pub(in crate::schema) fn validate(
     });
 }
 
-/// The Kubernetes functions, and `type()` with the names of types, which the interpreter lacks.
+/// Returns the Kubernetes functions, and `type()` with the names of types, missing in the interpreter.
 pub(super) fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", type_of);
@@ -100,7 +100,7 @@ fn type_of(Arguments(values): Arguments) -> ResolveResult {
     }))
 }
 
-/// Types are represented as texts that no rule contains by accident.
+/// Represents a type as a text that no rule contains by accident.
 fn type_value(name: &str) -> cel::Value {
     cel::Value::String(Arc::new(format!("\u{0}type {name}")))
 }
@@ -113,7 +113,7 @@ struct Runner<'a> {
     errors: &'a mut Vec<FieldError>,
 }
 
-/// Whether the value, or the nearest enclosing value with an old value, is unchanged.
+/// Flags about unchanged values: the value itself, or the nearest enclosing value with an old value.
 #[derive(Clone, Copy)]
 struct Unchanged {
     root: bool,
@@ -272,7 +272,7 @@ impl Runner<'_> {
     }
 }
 
-/// The error for a violated rule. Of the value only the type is printed, as in Kubernetes 1.34.
+/// Returns the error for a violated [`Rule`]. The value is printed as its type only, as in Kubernetes 1.34.
 fn violation(rule: &Rule, node: &Node, path: Path<'_>, message: &str) -> FieldError {
     let mut at = path.bracketed();
     if !rule.field_path.is_empty() {
@@ -288,7 +288,7 @@ fn violation(rule: &Rule, node: &Node, path: Path<'_>, message: &str) -> FieldEr
     }
 }
 
-/// The result of a message expression, unless it fails or is not a valid message.
+/// Returns the result of a message expression, unless it fails or is not a valid message.
 fn message(program: &IdedExpr, scope: &Context<'_>, depth: usize) -> Option<String> {
     let Ok(cel::Value::String(text)) = execute(program, scope, depth) else {
         return None;
@@ -312,7 +312,7 @@ pub(super) fn execute(
     }
 }
 
-/// An evaluation error in the words of cel-go.
+/// Returns an evaluation error in the words of cel-go.
 fn describe(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),

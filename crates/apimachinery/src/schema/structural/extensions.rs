@@ -8,7 +8,7 @@ use crate::schema::{FieldError, path::Path};
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What the enclosing schemas forbid.
+/// Keywords that the enclosing schemas forbid.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Context<'a> {
     inside_meta: bool,
@@ -76,7 +76,7 @@ pub(super) fn check(
     }
 }
 
-/// The two rules of [`super::check_types`]. Recursion is bounded: the depth of the schema has been checked.
+/// Checks the two rules of [`super::check_types`]. Recursion is bounded: the depth of the schema has been checked.
 pub(super) fn check_types(schema: &Value, path: Path<'_>, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = schema else {
         return;

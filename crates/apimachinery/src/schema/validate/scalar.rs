@@ -151,7 +151,7 @@ pub(super) fn check(value: &Value, node: &Node, path: Path<'_>) -> Outcome {
     outcome
 }
 
-/// Returns the first violation only, as the reference does.
+/// Returns the first violation only, as in the reference.
 fn check_string(value: &Value, text: &str, checks: &Checks, path: Path<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     let length = text.chars().count() as i64;

@@ -9,7 +9,8 @@ use crate::kinds::shape::quantity::Quantity;
 
 type Amounts = BTreeMap<String, Quantity>;
 
-/// Sets the pod's requests to those of its containers, and missing ones to its limits.
+/// Sets missing requests of a pod with pod-level limits: to the sum over the containers, or else to the limits of the
+/// pod.
 pub(super) fn of_pod(spec: &mut Fields) {
     let limits = spec
         .get("resources")
@@ -34,7 +35,8 @@ pub(super) fn of_pod(spec: &mut Fields) {
     }
 }
 
-/// The sum of the requests of containers that run at the same time, or that of an init container if it is greater.
+/// Returns the sum of the requests of containers that run at the same time, or the request of an init container if
+/// greater.
 fn together(spec: &Fields) -> Amounts {
     let list = |name: &str| spec.get(name).and_then(Value::as_array);
     let mut running = Amounts::new();

@@ -1,6 +1,6 @@
-//! References of images (`github.com/distribution/reference`), as far as the default pull policy depends on them.
+//! Image references (`github.com/distribution/reference`), as far as the default pull policy depends on them.
 
-/// `Always` if the tag is `latest` or missing. A malformed reference has no tag.
+/// Returns `Always` if the tag is `latest` or missing. A malformed reference has no tag.
 pub(super) fn pull_policy(image: &str) -> &'static str {
     match tag(image) {
         Some("latest") => "Always",
@@ -8,7 +8,7 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The effective tag; `None` if there is a digest instead, or if the reference is malformed.
+/// Returns the effective tag; `None` for a digest or a malformed reference.
 fn tag(image: &str) -> Option<&str> {
     let (name, digest) = match image.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),
@@ -32,7 +32,7 @@ fn tag(image: &str) -> Option<&str> {
     }
 }
 
-/// True if a text is a path in lower case, optionally after a host.
+/// True for a path in lower case, with an optional host in front.
 fn is_repository(name: &str) -> bool {
     let path = match name.split_once('/') {
         Some((host, path)) if is_host(host) => path,
@@ -48,7 +48,7 @@ fn is_host(part: &str) -> bool {
     marked && host.chars().all(fits) && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Lower-case letters and digits, separated by a dot, one or two underscores, or dashes.
+/// True for lower-case letters and digits, separated by a dot, one or two underscores, or dashes.
 fn is_component(part: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     part.starts_with(plain)

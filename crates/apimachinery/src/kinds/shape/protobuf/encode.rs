@@ -8,7 +8,8 @@ use super::wire::Writer;
 use super::{MAGIC, NUMBERS, Numbers, SCHEMA, kind_of, structure_of};
 use crate::kinds::shape::{Shape, Struct};
 
-/// Encodes an object or a list in its envelope. `None` if a part of it has no protobuf form, such as an unknown field.
+/// Encodes an object or a list in its envelope. Returns `None` if a part has no protobuf form, such as an unknown
+/// field.
 pub fn encode(object: &Value) -> Option<Vec<u8>> {
     let (api_version, kind) = (object["apiVersion"].as_str()?, object["kind"].as_str()?);
     let content = match kind_of(api_version, kind) {
@@ -40,7 +41,7 @@ pub fn event(line: &[u8]) -> Option<Vec<u8>> {
     Some([&length.to_be_bytes(), message.as_slice()].concat())
 }
 
-/// The metadata of every list is field 1, its items are field 2.
+/// The metadata of every list is field 1, and the items are field 2.
 fn list(api_version: &str, kind: &str, list: &Value) -> Option<Vec<u8>> {
     let name = kind_of(api_version, kind)?;
     let mut message = Writer::default();

@@ -139,7 +139,7 @@ fn filled(name: &str, depth: usize) -> Value {
         .collect()
 }
 
-/// Whether a field has a number in the message. `apiVersion` and `kind` are in the envelope.
+/// True if a field has a number in the message. `apiVersion` and `kind` are in the envelope.
 fn has_number(name: &str, field: &str) -> bool {
     NUMBERS[name].values().any(|found| {
         *found == field
@@ -198,7 +198,7 @@ fn a_list_and_an_event_are_written_as_go_reads_them() {
     let list = json!({
         "apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "7"}, "items": [map],
     });
-    // The metadata of the list, then an item: a message whose first field is its metadata, which begins with the name.
+    // Metadata of the list, then an item: a message whose first field is the metadata, beginning with the name.
     let content = [
         bytes(1, &bytes(2, b"7")),
         bytes(2, &bytes(1, &bytes(1, b"a"))),

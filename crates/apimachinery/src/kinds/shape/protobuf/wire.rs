@@ -1,6 +1,6 @@
-//! The wire format of protobuf: numbered fields, one after the other.
+//! Wire format of protobuf: numbered fields, one after the other.
 
-/// Writes the fields of a message.
+/// Writer of the fields of a message.
 #[derive(Default)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -41,7 +41,7 @@ impl Writer {
     }
 }
 
-/// The value of a field on the wire.
+/// Value of a field on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wire<'a> {
     Number(u64),
@@ -50,7 +50,7 @@ pub(super) enum Wire<'a> {
     Bytes(&'a [u8]),
 }
 
-/// Reads the fields of a message.
+/// Reader of the fields of a message.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The next field; `None` at the end. Fixed 32-bit fields are skipped, since no type has them.
+    /// Returns the next field; `None` at the end. Fixed 32-bit fields are skipped, since no type has them.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Wire<'a>)>, String> {
         while !self.rest.is_empty() {
             let tag = self.number()?;
