@@ -5,19 +5,19 @@ use serde_json::{Error, Value};
 
 use crate::lenient;
 
-/// The memory of an answer as a tree of values, beside its texts. Three bytes, `{},`, take hundreds: a limit on bytes
-/// alone does not limit memory.
+/// Maximum memory of an answer as a tree of values, besides its texts, in bytes. Three bytes, `{},`, take hundreds: a
+/// limit on bytes alone does not limit memory.
 const TREE: usize = 256 << 20;
-/// An object with a member, a node of a B-tree.
+/// Memory of an object with a member, a node of a B-tree, in bytes.
 const OBJECT: usize = 640;
-/// Any value, in an array or as a member.
+/// Memory of any value, in an array or as a member, in bytes.
 const VALUE: usize = 32;
 
 /// Parses the body of an answer.
 ///
 /// # Errors
-/// The mistake, as the end of a sentence that begins with "the answer". No part of the body is quoted: the address may
-/// be that of a server of somebody else.
+/// The mistake, as the end of a sentence that begins with "the answer". No part of the body is quoted: the server at
+/// the address may belong to somebody else.
 pub(crate) fn json(body: &[u8]) -> Result<Value, String> {
     if tree_size(body) > TREE {
         return Err(format!(
@@ -28,15 +28,15 @@ pub(crate) fn json(body: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(body).map_err(|error| format!("is not JSON: {}", outline(&error)))
 }
 
-/// A typed value of an answer, leniently.
+/// Deserialises a typed value of an answer, leniently.
 ///
 /// # Errors
-/// The part that is not as expected, without the content.
+/// The unexpected part, without the content.
 pub(crate) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     lenient::from_value(value).map_err(|error| outline(&error))
 }
 
-/// An estimate of the memory that the tree of a JSON text takes.
+/// Estimates the memory for the tree of a JSON text, in bytes.
 fn tree_size(text: &[u8]) -> usize {
     let (mut in_text, mut is_escaped) = (false, false);
     let mut size = VALUE;
@@ -54,7 +54,7 @@ fn tree_size(text: &[u8]) -> usize {
     size
 }
 
-/// The words of an error of serde without the value that it is about.
+/// Returns the words of a serde error, without the value in question.
 fn outline(error: &Error) -> String {
     let text = error.to_string();
     let expected = || text.rfind(", expected ").and_then(|at| text.get(at..));

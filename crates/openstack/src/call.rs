@@ -1,4 +1,4 @@
-//! A request as the service modules describe it.
+//! Request, as described by the service modules.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// The class of a request, which determines its timeout and the size of its answer.
+/// Class of a request, which determines the timeout and the size of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     /// Reads of one object.
@@ -29,7 +29,7 @@ pub(crate) enum Class {
     Write,
 }
 
-/// The timeouts of the classes of requests.
+/// Timeouts of the classes of requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Timeouts {
     /// Reads of one object, and authentication.
@@ -60,7 +60,7 @@ impl Timeouts {
     }
 }
 
-/// A request without endpoint and token.
+/// Request without endpoint and token.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) service: Service,
@@ -71,9 +71,9 @@ pub(crate) struct Call {
     pub(crate) body: Option<Value>,
     pub(crate) microversion: Option<&'static str>,
     pub(crate) class: Class,
-    /// The revision of a Neutron resource at which alone it is changed.
+    /// Required revision of a Neutron resource: at any other revision, the change fails.
     pub(crate) revision: Option<i64>,
-    /// Requests the service's version list instead of its API.
+    /// True to request the service's version list instead of its API.
     pub(crate) root: bool,
     pub(crate) error: Option<Error>,
 }
@@ -99,8 +99,8 @@ impl Call {
         Self::new(Method::DELETE, service, route, ids, Class::Write)
     }
 
-    /// Replaces the placeholders of `route` by `ids` in order, escaped. An empty id, or one of dots only, would address
-    /// another resource (`DELETE /ports/`), so it is an error.
+    /// Replaces the placeholders of `route` by `ids` in order, escaped. An empty id, or an id of dots only, is an
+    /// error: it would address another resource (`DELETE /ports/`).
     fn new(
         method: Method,
         service: Service,
@@ -202,7 +202,7 @@ impl Call {
         self
     }
 
-    /// The URL of the call at an endpoint.
+    /// Returns the URL of the call at an endpoint.
     pub(crate) fn url(&self, endpoint: &str) -> String {
         let mut url = String::from(endpoint.trim_end_matches('/'));
         url.push_str(&self.path);

@@ -24,7 +24,7 @@ pub use server::{
 /// Queens (2018): tags at creation (2.52), flavor details in servers (2.47), tag filters (2.26)
 /// and booting from multi-attach volumes (2.60).
 const SERVERS: &str = "2.60";
-/// The type of a volume that Nova creates.
+/// Type of a volume created by Nova.
 const VOLUME_TYPE: &str = "2.67";
 /// `soft-affinity` policies are listed from 2.15 on; 2.64 would rename `policies`.
 const SERVER_GROUPS: &str = "2.15";
@@ -32,12 +32,12 @@ const SERVER_GROUPS: &str = "2.15";
 /// All users see the host names of their servers.
 const HOST_NAMES: &str = "2.90";
 
-/// The filter of a list of servers.
+/// Filter of a list of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerQuery {
     /// Exact name.
     pub name: Option<String>,
-    /// All of these tags.
+    /// Required tags.
     pub tags: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Compute {
 }
 
 impl Session {
-    /// Nova.
+    /// Returns the calls to Nova.
     pub fn compute(&self) -> Compute {
         Compute::new(self.clone())
     }
@@ -59,7 +59,7 @@ impl Compute {
         Self { session }
     }
 
-    /// The project's servers in full.
+    /// Returns the project's servers in full.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -75,11 +75,11 @@ impl Compute {
         self.session.list(call, "servers").await
     }
 
-    /// The host names of the project's servers by the id of the server; none from a Nova older than Xena (2021), which
-    /// shows them to administrators alone.
+    /// Returns the host names of the project's servers by server id. Empty for a Nova older than Xena (2021), which
+    /// shows host names to administrators alone.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request, or of the one for the versions.
+    /// The [`Error`](crate::Error) of the request, or of the request for the versions.
     pub async fn host_names(&self) -> Result<BTreeMap<String, String>> {
         let versions = self.session.versions(Service::Compute).await?;
         if !versions.has(2, 90) {
@@ -93,7 +93,7 @@ impl Compute {
         Ok(names.collect())
     }
 
-    /// One server.
+    /// Returns one server.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -102,8 +102,8 @@ impl Compute {
         self.session.one(call, "server").await
     }
 
-    /// Creates a server. Nova returns little more than the id; the rest of the result is copied from the request, with
-    /// status `BUILD`.
+    /// Creates a server. Nova returns little more than the id; the rest of the [`Server`] is copied from the request,
+    /// with status `BUILD`.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -130,7 +130,7 @@ impl Compute {
         Ok(server.as_building(created.id))
     }
 
-    /// Deletes a server. Nova lists it until its ports and volumes are detached.
+    /// Deletes a server. Nova lists the server until its ports and volumes are detached.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -150,7 +150,7 @@ impl Compute {
         self.session.done(call).await
     }
 
-    /// Attaches a volume to a server. Nova reserves it before this returns, and attaches it afterwards.
+    /// Attaches a volume to a server. Nova has only reserved the volume when this returns, and attaches it afterwards.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -162,7 +162,7 @@ impl Compute {
         self.session.done(call).await
     }
 
-    /// Detaches a volume from a server, which Nova does after this returns.
+    /// Starts to detach a volume from a server. Nova completes this after the call returns.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -172,7 +172,7 @@ impl Compute {
         self.session.done(call).await
     }
 
-    /// The last lines of a server's console.
+    /// Returns the last lines of a server's console.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -186,7 +186,7 @@ impl Compute {
         self.session.one(call, "output").await
     }
 
-    /// All flavors the project can use.
+    /// Lists all flavors that the project can use.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -195,7 +195,7 @@ impl Compute {
         self.session.list(call, "flavors").await
     }
 
-    /// One flavor.
+    /// Returns one flavor.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -204,7 +204,7 @@ impl Compute {
         self.session.one(call, "flavor").await
     }
 
-    /// A key pair of the user.
+    /// Returns a key pair of the user.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -214,7 +214,7 @@ impl Compute {
         self.session.one(call, "keypair").await
     }
 
-    /// The key pairs of the user.
+    /// Returns the key pairs of the user.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -228,7 +228,7 @@ impl Compute {
         Ok(entries.into_iter().map(|entry| entry.keypair).collect())
     }
 
-    /// The availability zones.
+    /// Returns the availability zones.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -237,7 +237,7 @@ impl Compute {
         self.session.one(call, "availabilityZoneInfo").await
     }
 
-    /// The project's server groups.
+    /// Returns the project's server groups.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -247,7 +247,7 @@ impl Compute {
         self.session.list(call, "server_groups").await
     }
 
-    /// The limits of the project and their use.
+    /// Returns the limits of the project and their use.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -262,7 +262,7 @@ impl Compute {
     }
 }
 
-/// A regular expression that matches only a name.
+/// Returns a regular expression that matches exactly `name`.
 fn escaped(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
     for letter in name.chars() {

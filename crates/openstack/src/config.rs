@@ -21,129 +21,127 @@ pub use certificate::ClientCertificate;
 pub use draft::{Draft, Method};
 pub use search::{Candidate, SearchEnv, find_clouds_yaml};
 
-/// A cloud: its address, the credential and the trusted CAs.
+/// Cloud: address, credential and trusted CAs.
 ///
-/// Equality and hash cover every field including the secrets, so that two credentials that
-/// differ in anything never share a session.
+/// Equality and hash cover every field including the secrets, so that two different credentials never share a session.
 #[derive(Clone)]
 pub struct CloudConfig {
     /// Name of the entry in clouds.yaml.
     pub name: String,
-    /// The URL of Keystone, with or without `/v3`.
+    /// URL of Keystone, with or without `/v3`.
     pub auth_url: String,
-    /// The credential.
+    /// Credential.
     pub credential: Credential,
     /// Region to pick from the catalog; any region if absent.
     pub region: Option<String>,
-    /// Which URL of a catalog entry is used.
+    /// Interface of the URLs to use from the catalog.
     pub interface: Interface,
-    /// True if the server's certificate is verified.
+    /// True to verify the server's certificate.
     pub verify: bool,
-    /// Path of the CA bundle as written in the file. Only the caller can read it: see
-    /// [`CloudConfig::with_ca`].
+    /// Path of the CA bundle as written in the file. The caller reads the file: see [`CloudConfig::with_ca`].
     pub cacert: Option<String>,
     /// PEM of the CAs to trust instead of the system's.
     pub ca_pem: Option<Vec<u8>>,
-    /// The certificate with which a client is known to servers that ask for one.
+    /// Certificate of the client, for servers with client authentication.
     pub client_certificate: Option<ClientCertificate>,
     /// URLs that replace the catalog's, by service type as written (`load_balancer`,
     /// `volumev3`, ...).
     pub endpoint_overrides: BTreeMap<String, String>,
 }
 
-/// A Keystone v3 credential.
+/// Keystone v3 credential.
 #[derive(Clone)]
 pub enum Credential {
     /// `v3password`: a user in a scope.
     Password {
-        /// The user.
+        /// User.
         user: UserRef,
-        /// Its password.
+        /// Password of the user.
         password: SecretString,
         /// Scope of the token.
         scope: Scope,
     },
-    /// `v3applicationcredential`: carries its own project.
+    /// `v3applicationcredential`: bound to its own project.
     ApplicationCredential {
-        /// The application credential by id, or by name and owner.
+        /// Application credential by id, or by name and owner.
         which: ApplicationCredentialRef,
-        /// Its secret.
+        /// Secret of the application credential.
         secret: SecretString,
     },
-    /// `v3token`: a token that somebody has already.
+    /// `v3token`: an existing token.
     Token {
-        /// The token.
+        /// Token.
         token: SecretString,
         /// Scope of the new token.
         scope: Scope,
     },
     /// `v3multifactor` and `v3totp`: one or both of a password and a one-time password.
     Factors {
-        /// The user.
+        /// User.
         user: UserRef,
-        /// Its password.
+        /// Password of the user.
         password: Option<SecretString>,
-        /// The digits of the moment.
+        /// Current one-time password, as digits.
         passcode: Option<SecretString>,
         /// Scope of the token.
         scope: Scope,
     },
-    /// `v3oidcpassword`, `v3oidcclientcredentials`, `v3oidcdeviceauthz` and `v3oidcaccesstoken`: a user whom an OpenID
-    /// Connect provider knows.
+    /// `v3oidcpassword`, `v3oidcclientcredentials`, `v3oidcdeviceauthz` and `v3oidcaccesstoken`: a user of an OpenID
+    /// Connect provider.
     OpenId {
-        /// The provider, and how to log in there.
+        /// Provider, and login at the provider.
         login: Box<OpenId>,
         /// Scope of the token.
         scope: Scope,
     },
-    /// No login: for requests that are sent with the tokens of others.
+    /// No login: for requests sent with the tokens of others.
     Nobody,
 }
 
-/// A login at an OpenID Connect provider that Keystone trusts.
+/// Login at an OpenID Connect provider that Keystone trusts.
 #[derive(Clone)]
 pub struct OpenId {
     /// Name of the provider in Keystone.
     pub provider: String,
     /// Name of the protocol in Keystone.
     pub protocol: String,
-    /// The way of logging in.
+    /// Way of logging in.
     pub flow: Flow,
     /// Id of the client at the provider; empty for a flow without one.
     pub client_id: String,
-    /// Its secret; a public client has none.
+    /// Secret of the client; `None` for a public client.
     pub client_secret: Option<SecretString>,
     /// URL of the provider's discovery document.
     pub discovery_endpoint: Option<String>,
-    /// URL of its tokens, in place of that in the discovery document.
+    /// URL of the token endpoint, in place of the one in the discovery document.
     pub token_endpoint: Option<String>,
-    /// URL of its device flow, in place of that in the discovery document.
+    /// URL of the device flow, in place of the one in the discovery document.
     pub device_endpoint: Option<String>,
-    /// The scopes that are asked for, between blanks.
+    /// Requested scopes, separated by blanks.
     pub scopes: String,
-    /// The field of the provider's answer that Keystone takes.
+    /// Field of the provider's answer for Keystone.
     pub token_field: TokenField,
 }
 
-/// A way of logging in at an OpenID Connect provider.
+/// Way of logging in at an OpenID Connect provider.
 #[derive(Clone)]
 pub enum Flow {
-    /// The password of a user.
+    /// Password of a user.
     Password {
-        /// The user's name at the provider.
+        /// Name at the provider of the user.
         username: String,
-        /// Its password.
+        /// Password of the user.
         password: SecretString,
     },
-    /// The client itself.
+    /// Client itself.
     ClientCredentials,
-    /// A user who logs in with a browser, on any device (RFC 8628).
+    /// User who logs in with a browser, on any device (RFC 8628).
     Device,
-    /// An access token that somebody has already.
+    /// Existing access token.
     AccessToken(SecretString),
 }
 
-/// A field of the answer of an OpenID Connect provider.
+/// Field of the answer of an OpenID Connect provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TokenField {
     /// `access_token`.
@@ -154,7 +152,7 @@ pub enum TokenField {
 }
 
 impl TokenField {
-    /// The name in answers and in clouds.yaml.
+    /// Returns the name in answers and in clouds.yaml.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Access => "access_token",
@@ -169,7 +167,8 @@ impl Credential {
         matches!(self.scope(), Some(Scope::Default))
     }
 
-    /// Scope of the token; `None` for an application credential, which is bound to a project, and for nobody.
+    /// Returns the scope of the token; `None` for an application credential, which is bound to a project, and for
+    /// nobody.
     pub const fn scope(&self) -> Option<&Scope> {
         match self {
             Self::Password { scope, .. }
@@ -181,7 +180,7 @@ impl Credential {
     }
 }
 
-/// A user by id, or by name and domain.
+/// User by id, or by name and domain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum UserRef {
     /// By id.
@@ -190,33 +189,33 @@ pub enum UserRef {
     Named(String, DomainRef),
 }
 
-/// An application credential by id, or by name and owner.
+/// Application credential by id, or by name and owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ApplicationCredentialRef {
     /// By id.
     Id(String),
-    /// By name among those of a user.
+    /// By name and owning user.
     Named(String, UserRef),
 }
 
-/// The scope of a token.
+/// Scope of a token.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
-    /// A project by id.
+    /// Project by id.
     ProjectId(String),
-    /// A project by name within a domain.
+    /// Project by name within a domain.
     Project(String, DomainRef),
-    /// A domain.
+    /// Domain.
     Domain(DomainRef),
-    /// The whole cloud, for operators.
+    /// Whole cloud, for operators.
     System,
-    /// The roles that another user delegated in a trust, by the id of the trust.
+    /// Roles that another user delegated in a trust, by the id of the trust.
     Trust(String),
-    /// The user's default project.
+    /// Default project of the user.
     Default,
 }
 
-/// A domain by id or name.
+/// Domain by id or name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DomainRef {
     /// By id.
@@ -225,7 +224,7 @@ pub enum DomainRef {
     Name(String),
 }
 
-/// The interface of an endpoint, which selects its URL in the catalog.
+/// Interface of an endpoint, which selects the URL in the catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Interface {
     /// For everyone.
@@ -238,7 +237,7 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// The name in catalogs and in clouds.yaml.
+    /// Returns the name in catalogs and in clouds.yaml.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -252,12 +251,12 @@ impl CloudConfig {
     /// Parses the entry `cloud` of a clouds.yaml.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] naming the cloud and the field. Never quotes the file, since it contains secrets.
+    /// [`ErrorKind::Invalid`] naming the cloud and the field. Never quotes the file, because of the secrets.
     pub fn parse(clouds_yaml: &str, cloud: &str) -> Result<Self> {
         Self::parse_with_secure(clouds_yaml, None, cloud)
     }
 
-    /// Like [`CloudConfig::parse`], merged with secure.yaml, whose fields take precedence.
+    /// As [`CloudConfig::parse`], merged with secure.yaml, whose fields take precedence.
     ///
     /// # Errors
     /// As [`CloudConfig::parse`].
@@ -269,7 +268,7 @@ impl CloudConfig {
         raw::File::entry(clouds_yaml, secure_yaml, cloud)?.check(cloud)
     }
 
-    /// The same cloud, trusting only these CAs. `None` or blank text means the system's.
+    /// Returns the same cloud, trusting only these CAs. `None` or blank text means the system's.
     #[must_use]
     pub fn with_ca(mut self, pem: Option<impl Into<Vec<u8>>>) -> Self {
         self.ca_pem = pem
@@ -278,7 +277,7 @@ impl CloudConfig {
         self
     }
 
-    /// A Keystone that is only asked with the tokens of others, without a login.
+    /// Returns a Keystone without a login, for requests with the tokens of others.
     pub fn of_keystone(name: &str, auth_url: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -294,7 +293,7 @@ impl CloudConfig {
         }
     }
 
-    /// The same cloud in another region.
+    /// Returns the same cloud in another region.
     #[must_use]
     pub fn with_region(mut self, region: Option<impl Into<String>>) -> Self {
         if let Some(region) = region {
@@ -303,8 +302,8 @@ impl CloudConfig {
         self
     }
 
-    /// A clouds.yaml with this cloud as its only entry, including its secrets. The CA is not part of it: callers pass
-    /// it beside the file (as the key `cacert` of a Secret).
+    /// Returns a clouds.yaml with this cloud as the only entry, including the secrets. The CA is not part of the text:
+    /// callers pass the CA besides the file (as the key `cacert` of a Secret).
     pub fn to_clouds_yaml(&self) -> SecretString {
         write::clouds_yaml(self)
     }
@@ -324,7 +323,7 @@ impl CloudConfig {
 }
 
 impl Credential {
-    /// All of it, secrets included: its kind, its secrets and texts, who it is and what for.
+    /// Returns everything that distinguishes two credentials, secrets included: type, secrets, texts, user and scope.
     fn identity(&self) -> impl Eq + Hash + '_ {
         let (kind, secrets, user, which, login) = match self {
             Self::Password { user, password, .. } => {
@@ -371,7 +370,7 @@ impl Credential {
     }
 }
 
-/// The names of the clouds in a clouds.yaml, sorted.
+/// Returns the names of the clouds in a clouds.yaml, sorted.
 ///
 /// # Errors
 /// [`ErrorKind::Invalid`] with line and column if the text is not a clouds.yaml.
@@ -447,7 +446,7 @@ impl fmt::Debug for OpenId {
     }
 }
 
-/// The text of a secret, for comparison alone.
+/// Returns the text of a secret, for comparison alone.
 fn exposed(secret: &SecretString) -> Option<&str> {
     Some(secret.expose_secret())
 }

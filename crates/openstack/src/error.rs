@@ -1,4 +1,4 @@
-//! Errors of requests to a cloud, classified by what a caller can do about them.
+//! Errors of requests to a cloud, classified by the possible reaction of a caller.
 
 mod printable;
 mod shape;
@@ -16,16 +16,16 @@ use crate::service::Service;
 
 pub(crate) use shape::retry_after;
 
-/// The class of an [`Error`], by what a caller can do about it.
+/// Class of an [`Error`], by the possible reaction of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The object of the request does not exist: the service says so (404, 410). A page of somebody else with such a
-    /// status, and a login that Keystone refuses with it, are not this.
+    /// The object of the request does not exist, according to the service (404, 410). Such a status on a foreign page,
+    /// or in a refused login, is of another class.
     Absent,
-    /// The object exists but cannot be changed now: it is immutable, in a PENDING state or in use (409, 412). The same
+    /// The object exists but cannot be changed now: immutable, in a PENDING state or in use (409, 412). The same
     /// request succeeds later.
     Busy,
-    /// Another object conflicts: a duplicate name, an address that is allocated (409).
+    /// Another object conflicts: a duplicate name, an allocated address (409).
     Conflict,
     /// The project's quota is used up (403, 409 or 413, depending on the service).
     Quota,
@@ -37,17 +37,17 @@ pub enum ErrorKind {
     Invalid,
     /// The cloud is overloaded or failing temporarily (429, 5xx).
     Transient {
-        /// The wait that the cloud requests, if any.
+        /// Wait that the cloud requests, if any.
         retry_after: Option<Duration>,
     },
     /// No answer: connection refused, name not resolved, certificate not trusted, timeout.
     Unreachable,
-    /// An answer that violates the API.
+    /// Answer that violates the API.
     Protocol,
 }
 
-/// A failed call, with everything that explains it to a user. Its texts are cut, on one line, and have no characters that
-/// a terminal interprets, wherever they come from.
+/// Failed call, with everything that explains the failure to a user. The texts are cut, on one line, and without
+/// characters that a terminal interprets.
 #[derive(Clone)]
 pub struct Error(Arc<Detail>);
 
@@ -63,12 +63,12 @@ struct Detail {
     is_login: bool,
 }
 
-/// The longest message, in characters. Longer ones are lists and stack traces.
+/// Maximum length of a message, in characters. Longer messages are lists and stack traces.
 const LONGEST_MESSAGE: usize = 1_000;
-/// The longest path. A catalog may name any.
+/// Maximum length of a path, in characters. A catalog may name any path.
 const LONGEST_PATH: usize = 300;
 
-/// A request that was answered.
+/// Request with an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) service: Service,
@@ -79,7 +79,7 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Error {
-    /// An error without a request, for example of an invalid setting.
+    /// Creates an error without a request, for example of an invalid setting.
     pub fn new(kind: ErrorKind, message: impl AsRef<str>) -> Self {
         Self(Arc::new(Detail {
             kind,
@@ -93,8 +93,8 @@ impl Error {
         }))
     }
 
-    /// The error for a response with a status of 300 or more. A body that is no fault of OpenStack is not in it: whoever
-    /// writes a clouds.yaml or a catalog names any server, and must not read its pages by this.
+    /// Creates the error for a response with a status of 300 or more. Only a body with a fault of OpenStack is quoted:
+    /// the writer of a clouds.yaml or a catalog may name any server, and must not read its pages through an error.
     pub(crate) fn from_response(asked: &Asked<'_>, response: &http::Response<Bytes>) -> Self {
         let (status, headers) = (response.status(), response.headers());
         let fault = shape::fault(response.body());
@@ -130,7 +130,7 @@ impl Error {
         Self(Arc::new(detail))
     }
 
-    /// The error of a login: about the credential, and never about the object for whose sake it was.
+    /// Turns the error into one of a login: about the credential, never about an object.
     pub(crate) fn of_login(self) -> Self {
         let mut detail = Arc::unwrap_or_clone(self.0);
         detail.is_login = true;
@@ -140,37 +140,37 @@ impl Error {
         Self(Arc::new(detail))
     }
 
-    /// The class of the error.
+    /// Returns the class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The service of the request, if one was made.
+    /// Returns the service of the request, if there was one.
     pub fn service(&self) -> Option<Service> {
         self.0.service
     }
 
-    /// The HTTP method of the request, if one was made.
+    /// Returns the HTTP method of the request, if there was one.
     pub fn method(&self) -> Option<&Method> {
         self.0.method.as_ref()
     }
 
-    /// The path of the request's URL; empty if none was made.
+    /// Returns the path of the request's URL; empty without a request.
     pub fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// The HTTP status, if there was a response.
+    /// Returns the HTTP status, if there was a response.
     pub fn status(&self) -> Option<StatusCode> {
         self.0.status
     }
 
-    /// The cloud's message.
+    /// Returns the cloud's message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The id of the request, by which the cloud's operator finds it in logs.
+    /// Returns the id of the request, for the cloud's operator to search in logs.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
@@ -193,7 +193,7 @@ impl Error {
         )
     }
 
-    /// The wait that the cloud requests, if any.
+    /// Returns the wait that the cloud requests, if any.
     pub fn retry_after(&self) -> Option<Duration> {
         match self.0.kind {
             ErrorKind::Transient { retry_after } => retry_after,
@@ -203,7 +203,7 @@ impl Error {
 }
 
 impl Error {
-    /// The error without the id of its request: equal for equal failures, for conditions, which should not change with
+    /// Formats the error without the request id: equal for equal failures. For conditions, which should not change with
     /// each request.
     pub fn words(&self) -> impl fmt::Display + '_ {
         Words(self)
@@ -211,7 +211,7 @@ impl Error {
 }
 
 impl Error {
-    /// The cloud's message first, then what failed: for users, who read the start of a message.
+    /// Formats the cloud's message first, then the failed request: for users, who read the start of a message.
     /// `Quota exceeded for resources: ['port'] (create the port: network POST /v2.0/ports: 409)`
     pub fn cause(&self, doing: &str) -> String {
         let inner = &self.0;
@@ -264,5 +264,5 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// The result of a call to a cloud.
+/// Result of a call to a cloud.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

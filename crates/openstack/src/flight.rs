@@ -1,4 +1,4 @@
-//! Single flight: of concurrent tasks that need the same result, one does the work and the others wait for it.
+//! Single flight: of concurrent tasks that need the same result, one does the work and the others wait.
 
 use tokio::time::Instant;
 
@@ -12,8 +12,8 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// Returns the result of `ready`, or else that of `work`. A task that waited while another one failed returns the
-    /// same failure. If the working task is dropped, the next one takes over.
+    /// Returns the result of `ready`, or else of `work`. A task that waited while another one failed returns the same
+    /// failure. If the working task is dropped, the next one takes over.
     pub(crate) async fn run<T>(
         &self,
         ready: impl Fn() -> Option<T>,

@@ -1,4 +1,4 @@
-//! Keystone: projects of the user, and what the tokens of others are.
+//! Keystone: projects of the user, and the content of tokens of others.
 
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 use crate::session::{Asker, Session, SubjectToken};
 
-/// A project in which the user has a role.
+/// Project in which the user has a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Project {
@@ -17,13 +17,13 @@ pub struct Project {
     pub id: String,
     /// Name.
     pub name: String,
-    /// Domain it belongs to.
+    /// Id of the owning domain.
     pub domain_id: String,
     /// False if disabled.
     pub enabled: bool,
 }
 
-/// An id with its name.
+/// Id with its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Named {
@@ -33,7 +33,7 @@ pub struct Named {
     pub name: String,
 }
 
-/// An id with its name, which is unique within a domain.
+/// Id with its name, which is unique within a domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InDomain {
@@ -41,18 +41,18 @@ pub struct InDomain {
     pub id: String,
     /// Name.
     pub name: String,
-    /// The domain.
+    /// Domain.
     pub domain: Named,
-    /// Groups of a user, as an identity provider names them.
+    /// Groups of a user, as named by an identity provider.
     #[serde(rename = "OS-FEDERATION")]
     pub federation: Option<Federation>,
 }
 
-/// Groups of a user, as an identity provider names them.
+/// Groups of a user, as named by an identity provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Federation {
-    /// The groups, by id, and by name where Keystone has it.
+    /// Groups by id, and by name if Keystone has the name.
     pub groups: Vec<Named>,
 }
 
@@ -68,7 +68,7 @@ pub struct AccessRule {
     pub path: String,
 }
 
-/// The application credential of a token.
+/// Application credential of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CredentialOfToken {
@@ -76,7 +76,7 @@ pub struct CredentialOfToken {
     pub id: String,
     /// Name.
     pub name: String,
-    /// Its rules, if it has any: who validates the token has to enforce them.
+    /// Access rules, if the credential has any: the validator of the token must enforce them.
     pub access_rules: Option<Vec<AccessRule>>,
 }
 
@@ -84,32 +84,32 @@ pub struct CredentialOfToken {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenDescription {
-    /// The owner.
+    /// Owner.
     pub user: InDomain,
-    /// The project that it is for.
+    /// Project of the scope.
     pub project: Option<InDomain>,
     /// True if the project is a domain that acts as one.
     pub is_domain: bool,
-    /// The domain that it is for.
+    /// Domain of the scope.
     pub domain: Option<Named>,
     /// Set if the scope is the whole cloud.
     pub system: Option<System>,
-    /// The roles in what it is for.
+    /// Roles in the scope.
     pub roles: Vec<Named>,
-    /// The methods of the login.
+    /// Methods of the login.
     pub methods: Vec<String>,
-    /// When it ends.
+    /// Expiry.
     pub expires_at: Option<Timestamp>,
-    /// Ids of the token and of the one that it comes from, for logs.
+    /// Ids of the token and of its parent token, for logs.
     pub audit_ids: Vec<String>,
-    /// The application credential that it was issued for.
+    /// Application credential behind the token.
     pub application_credential: Option<CredentialOfToken>,
-    /// The trust by which its owner acts.
+    /// Trust by which the owner acts.
     #[serde(rename = "OS-TRUST:trust")]
     pub trust: Option<TrustOfToken>,
 }
 
-/// The scope of the whole cloud.
+/// Scope of the whole cloud.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct System {
@@ -117,7 +117,7 @@ pub struct System {
     pub all: bool,
 }
 
-/// The trust of a token.
+/// Trust of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrustOfToken {
@@ -127,7 +127,7 @@ pub struct TrustOfToken {
     pub impersonation: bool,
 }
 
-/// A group of users.
+/// Group of users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Group {
@@ -135,18 +135,18 @@ pub struct Group {
     pub id: String,
     /// Name.
     pub name: String,
-    /// Domain it belongs to.
+    /// Id of the owning domain.
     pub domain_id: String,
 }
 
-/// Calls to Keystone. The content of the token is in [`Session::token`].
+/// Calls to Keystone. For the content of the session's own token see [`Session::token`].
 #[derive(Clone, Debug)]
 pub struct Identity {
     session: Session,
 }
 
 impl Session {
-    /// Keystone.
+    /// Returns the calls to Keystone.
     pub fn identity(&self) -> Identity {
         Identity::new(self.clone())
     }
@@ -157,7 +157,7 @@ impl Identity {
         Self { session }
     }
 
-    /// The projects that the user has a role in.
+    /// Lists the projects in which the user has a role.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -166,11 +166,11 @@ impl Identity {
         self.session.list(call, "projects").await
     }
 
-    /// A project, which need not be one of the user's: the session's token needs a role for that, such as a reader's in the
-    /// whole cloud or in the domain.
+    /// Returns any project. For a project without a role of the user, the session's token needs a role such as a
+    /// reader's in the whole cloud or in the domain.
     ///
     /// # Errors
-    /// [`ErrorKind::Absent`] if there is none, [`ErrorKind::Denied`] if the session may not know.
+    /// [`ErrorKind::Absent`] for an unknown project, [`ErrorKind::Denied`] if the session may not know.
     pub async fn project(&self, id: &str) -> Result<Project> {
         if id.is_empty() {
             return Err(Error::new(
@@ -190,19 +190,20 @@ impl Identity {
             .await
     }
 
-    /// Content of a token of somebody else, read with the session's token, which needs a role: `service`, an
+    /// Describes a token of somebody else, read with the session's token, which needs a role: `service`, an
     /// administrator's, or a reader's in the whole cloud.
     ///
     /// # Errors
-    /// [`ErrorKind::Absent`] if there is no such token any more, [`ErrorKind::Denied`] if the session may not ask.
+    /// [`ErrorKind::Absent`] for a token that is unknown or no longer valid, [`ErrorKind::Denied`] if the session may
+    /// not ask.
     pub async fn describe(&self, token: &SubjectToken) -> Result<TokenDescription> {
         self.describe_as(Asker::Session, token).await
     }
 
-    /// Content of a token of somebody else, read with that token; the session does not log in.
+    /// Describes a token of somebody else, read with the token itself; the session does not log in.
     ///
     /// # Errors
-    /// [`ErrorKind::Unauthenticated`] if the token is not good.
+    /// [`ErrorKind::Unauthenticated`] if the token is not valid.
     pub async fn describe_by_itself(&self, token: &SubjectToken) -> Result<TokenDescription> {
         self.describe_as(Asker::Subject(token), token).await
     }
@@ -218,7 +219,7 @@ impl Identity {
             .await
     }
 
-    /// The groups of a user, asked with the session's token.
+    /// Lists the groups of a user, with the session's token.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -226,7 +227,7 @@ impl Identity {
         self.groups_as(Asker::Session, user_id).await
     }
 
-    /// The groups of a user, asked with the user's token; the session does not log in.
+    /// Lists the groups of a user, with the user's token; the session does not log in.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

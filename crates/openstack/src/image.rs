@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
 
-/// An image.
+/// Image.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Image {
@@ -30,7 +30,7 @@ pub struct Image {
     pub size: i64,
     /// Tags.
     pub tags: Vec<String>,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub owner: String,
     /// Time of creation, RFC 3339.
     pub created_at: String,
@@ -42,18 +42,18 @@ pub struct Image {
 }
 
 impl Image {
-    /// A property that is text.
+    /// Returns a property of type text.
     pub fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name)?.as_str()
     }
 }
 
-/// Which images to list.
+/// Filter of a list of images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageQuery {
     /// Exact name.
     pub name: Option<String>,
-    /// All of these tags.
+    /// Required tags.
     pub tags: Vec<String>,
     /// Status, for example `active`.
     pub status: Option<String>,
@@ -66,7 +66,7 @@ pub struct Images {
 }
 
 impl Session {
-    /// Glance.
+    /// Returns the calls to Glance.
     pub fn image(&self) -> Images {
         Images::new(self.clone())
     }
@@ -77,7 +77,7 @@ impl Images {
         Self { session }
     }
 
-    /// The images that the project can use.
+    /// Lists the images that the project can use.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -91,7 +91,7 @@ impl Images {
         self.session.list(call, "images").await
     }
 
-    /// One image.
+    /// Returns one image.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

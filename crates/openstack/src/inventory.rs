@@ -1,10 +1,9 @@
-//! The resources of a project, listed in bulk and shared by all callers.
+//! Resources of a project, listed in bulk and shared by all callers.
 //!
 //! A reconciler requests a [`View`] of the kinds that it needs, with a maximum age. Concurrent callers share one list
-//! request per kind. The results of our own writes are folded into the view when they return, so that all callers see
-//! them at once, and a list that began before a write cannot undo it. The differences between two lists are sent as
-//! [`Change`]s. In the background, the kinds in use are listed again: often while an object is pending, rarely
-//! otherwise.
+//! request per kind. The results of our own writes are folded into the view at once, visible to all callers, and a list
+//! that began before a write cannot undo them. The differences between two lists are sent as [`Change`]s. In the
+//! background, the kinds in use are listed again: often while an object is pending, rarely otherwise.
 
 mod batches;
 mod cell;
@@ -52,19 +51,19 @@ use fetch::Fetch;
 use kind::Cells;
 use members::PoolMarks;
 
-/// Enough for a burst of a thousand servers; a receiver that lags gets an error.
+/// Capacity of the channel, enough for a burst of a thousand servers; a receiver that lags gets an error.
 const CHANGES: usize = 4096;
-/// The number of the next inventory, which distinguishes inventories of clouds with the same name.
+/// Number of the next inventory, which distinguishes inventories of clouds with the same name.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// Options of an inventory.
 #[derive(Clone, Debug)]
 pub struct InventoryOptions {
-    /// The intervals of background lists.
+    /// Intervals of background lists.
     pub intervals: Intervals,
     /// True if kinds are listed in the background.
     pub background: bool,
-    /// The channel for changes; a new one if absent.
+    /// Channel for changes; a new one if absent.
     pub changes: Option<broadcast::Sender<Change>>,
 }
 
@@ -78,28 +77,28 @@ impl Default for InventoryOptions {
     }
 }
 
-/// A difference between two lists of one kind. Our own writes are not changes; later changes by the cloud are.
+/// Difference between two lists of one kind. Our own writes are not changes; later changes by the cloud are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Inventory it comes from: see [`Inventory::scope`].
+    /// Scope of the inventory: see [`Inventory::scope`].
     pub scope: Arc<str>,
     /// Kind of the object.
     pub kind: Kind,
-    /// Its id.
+    /// Id of the object.
     pub id: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Its tags.
+    /// Tags of the object.
     pub tags: Vec<String>,
-    /// Its description, which marks the owner of resources without tags.
+    /// Description of the object, which marks the owner of resources without tags.
     pub description: String,
-    /// The object that it belongs to: see [`Resource::parent`].
+    /// Parent of the object: see [`Resource::parent`].
     pub parent: Option<String>,
-    /// The type of the change.
+    /// Type of the change.
     pub what: What,
 }
 
-/// The type of a change.
+/// Type of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The object is new.
@@ -110,7 +109,7 @@ pub enum What {
     Gone,
 }
 
-/// The inventory of a project. Clones share their state.
+/// Inventory of a project. Clones share the state.
 #[derive(Clone)]
 pub struct Inventory {
     inner: Arc<Inner>,
@@ -131,7 +130,8 @@ pub struct Inner {
 }
 
 impl Inventory {
-    /// An empty inventory. Its background reader runs on the current tokio runtime until the last clone is dropped.
+    /// Creates an empty inventory. The background reader runs on the current tokio runtime until the last clone is
+    /// dropped.
     pub fn new(session: Session, options: InventoryOptions) -> Self {
         let config = session.config();
         let region = config.region.as_deref().unwrap_or_default();
@@ -160,20 +160,20 @@ impl Inventory {
         Self { inner }
     }
 
-    /// The session, for calls that the inventory does not offer. Callers pass the results of their writes to
+    /// Returns the session, for calls that the inventory does not offer. Callers pass the results of writes to
     /// [`Inventory::fold`].
     pub fn session(&self) -> &Session {
         &self.inner.session
     }
 
-    /// Name of this inventory, unique in the process: cloud, region and a number.
+    /// Returns the name of this inventory, unique in the process: cloud, region and a number.
     pub fn scope(&self) -> &Arc<str> {
         &self.inner.scope
     }
 
-    /// A view of the kinds in `needs`, none of them older than `max_age`, where the age of a list counts from the start
-    /// of its request. Other kinds have their last known content, possibly none. Flavors, images and the like may be
-    /// some minutes older ([`Intervals::slow`]) unless `max_age` is zero.
+    /// Returns a view of the kinds in `needs`, none of them older than `max_age`; the age of a list counts from the
+    /// start of the request. Other kinds have their last known content, possibly none. Flavors, images and the like may
+    /// be some minutes older ([`Intervals::slow`]) unless `max_age` is zero.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of a list request.
@@ -207,12 +207,12 @@ impl Inventory {
         Ok(Arc::new(self.inner.snapshot()))
     }
 
-    /// The current view, without a request.
+    /// Returns the current view, without a request.
     pub fn known(&self) -> Arc<View> {
         Arc::new(self.inner.snapshot())
     }
 
-    /// A receiver of changes from now on.
+    /// Returns a receiver of changes from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.inner.changes.subscribe()
     }
@@ -232,14 +232,14 @@ impl Inventory {
         T::cell(&self.inner.cells).fold_gone(id);
     }
 
-    /// Updates an object after a write whose answer does not contain it.
+    /// Updates an object after a write whose answer lacks the object.
     pub fn fold_with<T: Observed>(&self, id: &str, change: impl FnOnce(&mut T)) {
         if T::cell(&self.inner.cells).fold_with(id, change) {
             self.inner.hurry(T::KIND);
         }
     }
 
-    /// Makes the next view list this kind regardless of its age, after a write whose effect is not known.
+    /// Makes the next view list this kind regardless of its age, after a write with an unknown effect.
     pub fn stale(&self, kind: Kind) {
         self.inner.pace(kind).stale(Instant::now());
         self.inner.wake.notify_one();
@@ -251,8 +251,8 @@ impl Inventory {
         tokio::spawn(hints::follow(Arc::downgrade(&self.inner), hints));
     }
 
-    /// Treats an object as pending although its status is not, because a caller waits for it to change. Ends when it
-    /// changes, or after some minutes.
+    /// Treats an object as pending despite its status, because a caller waits for a change. Ends with the change, or
+    /// after some minutes.
     pub fn watch_pending(&self, kind: Kind, id: &str) {
         self.inner.pace(kind).watch(id, Instant::now());
         self.inner.wake.notify_one();
@@ -267,12 +267,12 @@ impl fmt::Debug for Inventory {
     }
 }
 
-/// A type of [`View`]'s tables, the only types for which this is implemented.
+/// Type of a table in a [`View`]. Implemented for these types only.
 pub trait Observed: Resource + Fetch + Stored {}
 
 impl<T: Resource + Fetch + Stored> Observed for T {}
 
-/// The place of a type in the inventory.
+/// Place of a type in the inventory.
 #[doc(hidden)]
 pub trait Stored: Resource {
     #[doc(hidden)]
@@ -280,7 +280,7 @@ pub trait Stored: Resource {
 }
 
 impl Inner {
-    /// Lists a kind unless it was listed at or after `since` (`None`: ever).
+    /// Lists a kind, unless listed at or after `since` (`None`: ever).
     async fn refresh_as<T: Observed>(&self, since: Option<Instant>) -> Result<()> {
         let cell = T::cell(&self.cells);
         let pace = self.pace(T::KIND);

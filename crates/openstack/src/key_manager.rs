@@ -1,11 +1,11 @@
-//! Barbican: whether the secrets and containers exist that other services refer to. Their content is never read.
+//! Barbican: existence of the secrets and containers that other services refer to. Their content is never read.
 
 use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 use crate::session::Session;
 
-/// The URL of a secret or of a container, split.
+/// URL of a secret or of a container, split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretReference {
     is_container: bool,
@@ -13,8 +13,8 @@ pub struct SecretReference {
 }
 
 impl SecretReference {
-    /// Splits a URL such as `https://cloud/key-manager/v1/containers/ID`; `None` if it is not that of a secret or
-    /// container. The host is not compared: clients in different networks know the service by different names.
+    /// Splits a URL such as `https://cloud/key-manager/v1/containers/ID`; `None` for any other URL. The host is not
+    /// compared: clients in different networks know the service by different names.
     pub fn parse(url: &str) -> Option<Self> {
         let (_, path) = url.split_once("://")?;
         let mut segments = path.rsplit('/');
@@ -38,7 +38,7 @@ pub struct KeyManager {
 }
 
 impl Session {
-    /// Barbican.
+    /// Returns the calls to Barbican.
     pub fn key_manager(&self) -> KeyManager {
         KeyManager::new(self.clone())
     }

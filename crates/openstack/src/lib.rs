@@ -1,9 +1,9 @@
 //! OpenStack clouds: typed calls, and an inventory of a project.
 //!
-//! [`CloudConfig`] is one entry of a clouds.yaml. A [`Session`] is a login to it, with one module of typed calls per
-//! service. An [`Inventory`] is the content of a session's project: bulk lists that are read when needed, updated by
-//! our own writes, and compared to yield a stream of changes. A [`CloudPool`] shares sessions and inventories between
-//! all users of the same credential.
+//! [`CloudConfig`] is one entry of a clouds.yaml. A [`Session`] is a login to the cloud, with one module of typed calls
+//! per service. An [`Inventory`] is the content of a session's project: bulk lists on demand, updated by our own
+//! writes, and compared for a stream of changes. A [`CloudPool`] shares sessions and inventories between all users of
+//! the same credential.
 
 mod answer;
 mod call;

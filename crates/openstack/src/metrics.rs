@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// The labels of a request.
+/// Labels of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EncodeLabelSet)]
 pub struct RequestLabels {
     /// Official service type, for example `network`.
@@ -33,10 +33,10 @@ struct TimeLabels {
     method: &'static str,
 }
 
-/// Called for each request after its answer or failure.
+/// Function called for each request after its answer or failure.
 pub type Hook = Arc<dyn Fn(&RequestLabels, Duration) + Send + Sync>;
 
-/// The request metrics of any number of sessions. Clones share the counters.
+/// Request metrics of any number of sessions. Clones share the counters.
 #[derive(Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
@@ -90,7 +90,7 @@ impl Metrics {
         );
     }
 
-    /// The current counters.
+    /// Returns the current counters.
     pub fn counts(&self) -> BTreeMap<RequestLabels, u64> {
         self.counts.lock().clone()
     }

@@ -19,21 +19,21 @@ use crate::flight::Flight;
 use crate::inventory::{Change, Intervals, Inventory, InventoryOptions, Kind, View};
 use crate::session::{Session, SessionOptions};
 
-/// The number of changes of all clouds that a receiver may lag behind.
+/// Number of changes in all clouds that a receiver may lag behind.
 const CHANGES: usize = 16_384;
 
 /// Options of a pool.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// The options of all sessions.
+    /// Options of all sessions.
     pub session: SessionOptions,
-    /// The intervals of all inventories.
+    /// Intervals of all inventories.
     pub intervals: Intervals,
     /// True if inventories list in the background.
     pub background: bool,
-    /// A cloud that is not requested during this time, and has no users, is dropped.
+    /// Time without requests and users after which a cloud is dropped.
     pub idle: Duration,
-    /// Kinds that have changed in the cloud, from a source that knows: they are listed at once, if they are in use.
+    /// Hints from a source about changed kinds; kinds in use are listed at once.
     pub hints: Option<broadcast::Sender<Kind>>,
 }
 
@@ -49,21 +49,20 @@ impl Default for PoolOptions {
     }
 }
 
-/// A session and the inventory of its project.
+/// Session and the inventory of its project.
 #[derive(Clone, Debug)]
 pub struct Cloud {
-    /// The login.
+    /// Login.
     pub session: Session,
-    /// The inventory of the project.
+    /// Inventory of the project.
     pub inventory: Inventory,
     /// Counts the users of the cloud.
     users: Arc<()>,
 }
 
-/// All clouds in use. Clones share them.
+/// All clouds in use. Clones share the clouds.
 ///
-/// Two configurations share a session only if they agree in every field, secrets, region and CA
-/// included.
+/// Two configurations share a session only if they agree in every field, secrets, region and CA included.
 #[derive(Clone, Debug)]
 pub struct CloudPool {
     shared: Arc<Shared>,
@@ -89,7 +88,7 @@ struct State {
 }
 
 impl CloudPool {
-    /// An empty pool.
+    /// Creates an empty pool.
     pub fn new(options: PoolOptions) -> Self {
         let changes = broadcast::Sender::new(CHANGES);
         Self {
@@ -101,7 +100,7 @@ impl CloudPool {
         }
     }
 
-    /// The cloud of a configuration with a valid token. Concurrent requests cause one login.
+    /// Returns the cloud of a configuration with a valid token. Concurrent requests cause one login.
     ///
     /// # Errors
     /// The errors of [`Session::connect`].
@@ -135,12 +134,12 @@ impl CloudPool {
         entry.flight.run(ready, work).await
     }
 
-    /// A receiver of changes in all clouds from now on.
+    /// Returns a receiver of changes in all clouds from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.shared.changes.subscribe()
     }
 
-    /// The current view of the inventory with this scope ([`Change::scope`]), without a request.
+    /// Returns the current view of the inventory with this scope ([`Change::scope`]), without a request.
     pub fn known(&self, scope: &str) -> Option<Arc<View>> {
         let entries = self.shared.entries.lock();
         let found = entries.values().find_map(|entry| {
@@ -152,7 +151,7 @@ impl CloudPool {
         found.map(|inventory| inventory.known())
     }
 
-    /// How many clouds there are.
+    /// Returns the number of clouds.
     pub fn len(&self) -> usize {
         self.shared.entries.lock().len()
     }

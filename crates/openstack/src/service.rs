@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A service with calls in this crate.
+/// Service with calls in this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
     /// Keystone.
@@ -36,7 +36,7 @@ impl Service {
         Self::KeyManager,
     ];
 
-    /// The official service type (the service-types authority), which is also the label of metrics.
+    /// Returns the official service type (the service-types authority), which is also the label of metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -50,7 +50,7 @@ impl Service {
         }
     }
 
-    /// The types under which catalogs list the service, best first (the aliases of the service-types authority, without
+    /// Returns the types of the service in catalogs, best first (the aliases of the service-types authority, without
     /// `volume` and `volumev2`, whose APIs have been removed).
     pub const fn types(self) -> &'static [&'static str] {
         match self {
@@ -65,8 +65,8 @@ impl Service {
         }
     }
 
-    /// The path of the version in use, appended to catalog URLs without a version: this avoids the discovery request of
-    /// other clients.
+    /// Returns the path of the version in use, appended to catalog URLs without a version: this avoids the discovery
+    /// request of other clients.
     pub(crate) const fn version_path(self) -> &'static str {
         match self {
             Self::Identity => "/v3",
@@ -80,7 +80,7 @@ impl Service {
         }
     }
 
-    /// The first word in the header `OpenStack-API-Version`.
+    /// Returns the first word in the header `OpenStack-API-Version`.
     pub(crate) const fn microversion_type(self) -> &'static str {
         match self {
             Self::Volume => "volume",

@@ -35,31 +35,31 @@ pub use subject::SubjectToken;
 pub use token::Token;
 pub use versions::VersionRange;
 
-/// The default limit of concurrent requests. Clouds have few API workers; more requests would only queue there until
-/// they time out.
+/// Default limit of concurrent requests. Clouds have few API workers; more requests would only queue there until a
+/// timeout.
 const MOST_AT_ONCE: usize = 16;
 
-/// Options of sessions, and the state that they share.
+/// Options of sessions, and the state shared between sessions.
 #[derive(Clone, Debug, Default)]
 pub struct SessionOptions {
-    /// The transport of requests; HTTP with the cloud's trusted CAs if absent.
+    /// Transport of requests; HTTP with the cloud's trusted CAs if absent.
     pub transport: Option<SharedTransport>,
-    /// The metrics of requests.
+    /// Metrics of requests.
     pub metrics: Metrics,
     /// Timeouts.
     pub timeouts: Timeouts,
-    /// The maximum number of concurrent requests of a session; 16 if zero. As many lists of its inventory may be on their
-    /// way beside them: what waits for a list does not wait for the requests of others.
+    /// Maximum number of concurrent requests of a session; 16 if zero. Lists of the inventory have a limit of the same
+    /// size of their own, so that a list does not wait for other requests.
     pub most_at_once: usize,
     /// Value of the `User-Agent` header; `ferrostack/<version>` if absent.
     pub user_agent: Option<String>,
     /// Connections, shared by the sessions of all clones of these options.
     pub pools: Arc<ConnectionPools>,
-    /// Who is asked during a login; without it, a login that has to ask somebody fails.
+    /// Person to ask during a login; without one, a login with questions fails.
     pub prompts: Option<Arc<dyn Prompts>>,
 }
 
-/// A session. Clones share token, catalog and connections.
+/// Session. Clones share token, catalog and connections.
 #[derive(Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -75,7 +75,7 @@ struct Shared {
     user_agent: String,
     prompts: Option<Arc<dyn Prompts>>,
     at_once: Semaphore,
-    /// The same for shared polling.
+    /// Limit of concurrent requests for shared polling.
     polls_at_once: Semaphore,
     token: ArcSwapOption<Token>,
     login: Flight,
@@ -135,12 +135,12 @@ impl Session {
         Ok(session)
     }
 
-    /// The configuration of the session's cloud.
+    /// Returns the configuration of the session's cloud.
     pub fn config(&self) -> &CloudConfig {
         &self.shared.config
     }
 
-    /// A valid token, requested or renewed if needed.
+    /// Returns a valid token, requested or renewed if needed.
     ///
     /// # Errors
     /// [`ErrorKind::Unauthenticated`] if Keystone rejects the credential, and any transport error.
@@ -148,7 +148,7 @@ impl Session {
         self.valid_token().await
     }
 
-    /// Id of the project of the token.
+    /// Returns the id of the project of the token.
     ///
     /// # Errors
     /// As [`Session::token`]; [`ErrorKind::Invalid`] if the credential has no project.
@@ -166,7 +166,7 @@ impl Session {
         })
     }
 
-    /// The region in use: the configured one, else that of the catalog's compute endpoint.
+    /// Returns the region in use: the configured one, or else the region of the catalog's compute endpoint.
     ///
     /// # Errors
     /// As [`Session::token`].
@@ -181,11 +181,11 @@ impl Session {
         ))
     }
 
-    /// The base URL of a service, version included, without a trailing slash.
+    /// Returns the base URL of a service, version included, without a trailing slash.
     ///
     /// # Errors
-    /// As [`Session::token`]; [`ErrorKind::Invalid`] naming service, interface and region if the
-    /// catalog does not list it.
+    /// As [`Session::token`]; [`ErrorKind::Invalid`] naming service, interface and region if the catalog lacks the
+    /// service.
     pub async fn endpoint(&self, service: Service) -> Result<String> {
         let token = self.valid_token().await?;
         catalog::endpoint(&self.shared.config, &token, service)
@@ -200,7 +200,7 @@ impl Session {
         Ok(catalog::endpoint(&self.shared.config, &token, service).is_ok())
     }
 
-    /// A clone whose requests are counted as shared polling, and limited apart from others.
+    /// Returns a clone whose requests count as shared polling, with a limit of their own.
     #[must_use]
     pub fn polling(&self) -> Self {
         Self {

@@ -1,3 +1,3 @@
-//! What the tests of several modules use.
+//! Helpers of the tests of several modules.
 
 pub(crate) mod testing;

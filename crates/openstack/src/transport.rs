@@ -21,7 +21,7 @@ pub use proxies::{install_proxies, through_proxies};
 
 /// Sends a request and reads the whole response.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends `request`; fails if the answer is over the limits.
+    /// Sends `request`; fails if the answer exceeds the limits.
     fn send(
         &self,
         request: http::Request<Bytes>,
@@ -29,20 +29,20 @@ pub trait Transport: Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<http::Response<Bytes>, TransportError>>;
 }
 
-/// A transport that sessions share.
+/// Transport shared by sessions.
 pub type SharedTransport = Arc<dyn Transport>;
 
-/// Why there is no response.
+/// Reason why there is no response.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct TransportError {
-    /// The error down to its root cause ("connection refused", "unknown issuer").
+    /// Error down to its root cause ("connection refused", "unknown issuer").
     pub message: String,
     /// True if the request certainly did not reach the server, so that a repetition is safe.
     pub never_sent: bool,
     /// True if the timeout has passed.
     pub timed_out: bool,
-    /// True if the answer was dropped, since the size is above the limit.
+    /// True if the answer was dropped because of its size.
     pub too_large: bool,
 }
 
@@ -70,14 +70,14 @@ impl TransportError {
         }
     }
 
-    /// The whole chain of causes, because the outermost ("error sending request") is too general.
+    /// Returns the whole chain of causes: the outermost one ("error sending request") is too general.
     pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         let mut words = Vec::new();
         let mut next = Some(error);
         while let Some(error) = next {
             next = error.source();
             let text = without_number(&error.to_string());
-            // Layers of the client, which do not say what happened.
+            // Texts of layers of the client say nothing about the cause.
             let is_layer = LAYERS.iter().any(|layer| text.starts_with(layer));
             if words.last() != Some(&text) && !(is_layer && next.is_some()) {
                 words.push(text);
@@ -87,7 +87,7 @@ impl TransportError {
     }
 }
 
-/// The starts of errors that only name a layer of the client.
+/// Starts of errors that only name a layer of the client.
 const LAYERS: [&str; 4] = [
     "error sending request",
     "client error (",
@@ -95,7 +95,7 @@ const LAYERS: [&str; 4] = [
     "builder error",
 ];
 
-/// `text` without the number of the operating system's error.
+/// Returns `text` without the number of the operating system's error.
 fn without_number(text: &str) -> String {
     match text.split_once(" (os error ") {
         Some((words, rest)) => {

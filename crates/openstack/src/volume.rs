@@ -30,7 +30,7 @@ const ATTACHMENTS: &str = "3.27";
 /// Messages by the object they are about (Ocata, 2017).
 const MESSAGES: &str = "3.5";
 
-/// A volume.
+/// Volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Volume {
@@ -46,24 +46,24 @@ pub struct Volume {
     pub size: i64,
     /// Availability zone.
     pub availability_zone: String,
-    /// Name of its type.
+    /// Name of the type.
     pub volume_type: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
-    /// Its attachments.
+    /// Attachments.
     pub attachments: Vec<VolumeAttachment>,
     /// True if several servers may attach the volume; booting such a volume needs microversion 2.60.
     pub multiattach: bool,
-    /// `true` or `false` as text, as Cinder sends it.
+    /// `true` or `false` as text, as sent by Cinder.
     pub bootable: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     #[serde(rename = "os-vol-tenant-attr:tenant_id")]
     pub project_id: String,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
-    /// The snapshot it was created from.
+    /// Snapshot from which the volume was created.
     pub snapshot_id: String,
-    /// The volume it was created from.
+    /// Volume from which the volume was created.
     pub source_volid: String,
     /// True if the hypervisor encrypts the volume.
     pub encrypted: bool,
@@ -73,7 +73,7 @@ pub struct Volume {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeAttachment {
-    /// Server that it is attached to.
+    /// Id of the server.
     pub server_id: String,
     /// Id of the attachment.
     pub attachment_id: String,
@@ -81,7 +81,7 @@ pub struct VolumeAttachment {
     pub device: String,
 }
 
-/// A new volume.
+/// New volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VolumeCreate {
     /// Name.
@@ -97,16 +97,16 @@ pub struct VolumeCreate {
     /// Availability zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
-    /// Image to create it from.
+    /// Source image.
     #[serde(rename = "imageRef", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
-    /// Snapshot to create it from.
+    /// Source snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
-    /// Volume to create it from.
+    /// Source volume.
     #[serde(rename = "source_volid", skip_serializing_if = "Option::is_none")]
     pub source_volume_id: Option<String>,
-    /// Backup to create it from.
+    /// Source backup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup_id: Option<String>,
     /// Free key-value pairs.
@@ -117,7 +117,7 @@ pub struct VolumeCreate {
     pub scheduler_hints: BTreeMap<String, Vec<String>>,
 }
 
-/// A volume type.
+/// Volume type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeType {
@@ -125,11 +125,12 @@ pub struct VolumeType {
     pub id: String,
     /// Name.
     pub name: String,
-    /// Extra specs: capabilities of the back end, for example `multiattach: <is> True`. Cinder shows everyone a part of them.
+    /// Extra specs: capabilities of the back end, for example `multiattach: <is> True`. Cinder shows a part of them to
+    /// everyone.
     pub extra_specs: BTreeMap<String, String>,
 }
 
-/// An availability zone of Cinder.
+/// Availability zone of Cinder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct VolumeZone(pub AvailabilityZone);
@@ -150,7 +151,7 @@ pub struct Volumes {
 }
 
 impl Session {
-    /// Cinder.
+    /// Returns the calls to Cinder.
     pub fn volume(&self) -> Volumes {
         Volumes::new(self.clone())
     }
@@ -161,7 +162,7 @@ impl Volumes {
         Self { session }
     }
 
-    /// The project's volumes.
+    /// Returns the project's volumes.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -170,7 +171,8 @@ impl Volumes {
         self.session.list(call, "volumes").await
     }
 
-    /// The volumes of all projects, for administrators. For everyone else those of the project: Cinder ignores the filter.
+    /// Lists the volumes of all projects, for administrators. Everyone else gets the volumes of the project: Cinder
+    /// ignores the filter.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -179,7 +181,7 @@ impl Volumes {
         self.session.list(call, "volumes").await
     }
 
-    /// The project's volumes of this name.
+    /// Returns the project's volumes of this name.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -188,7 +190,7 @@ impl Volumes {
         self.session.list(call, "volumes").await
     }
 
-    /// One volume.
+    /// Returns one volume.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -198,7 +200,7 @@ impl Volumes {
             .await
     }
 
-    /// Creates a volume; it is `creating` when this returns.
+    /// Creates a volume; the volume is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -216,7 +218,8 @@ impl Volumes {
         self.session.one(call, "volume").await
     }
 
-    /// Extends a volume to a size in GiB; it is `extending` when this returns. `attached` says that a server has it.
+    /// Extends a volume to a size in GiB; the volume is `extending` on return. `attached` is true if the volume is
+    /// attached to a server.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -229,8 +232,8 @@ impl Volumes {
         self.session.done(call).await
     }
 
-    /// Gives a volume another type; it is `retyping` when this returns. `moves` lets Cinder move its data to another back
-    /// end.
+    /// Gives a volume another type; the volume is `retyping` on return. `moves` lets Cinder move the data to another
+    /// back end.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -253,7 +256,7 @@ impl Volumes {
         self.session.done(call).await
     }
 
-    /// Deletes an attachment whose server is gone. Cinder refuses it while Nova knows server and volume.
+    /// Deletes an attachment whose server is gone. Cinder refuses this while Nova knows server and volume.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -263,7 +266,7 @@ impl Volumes {
         self.session.done(call).await
     }
 
-    /// The attachments of a volume, with those that are not complete.
+    /// Lists the attachments of a volume, incomplete ones included.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -286,7 +289,7 @@ impl Volumes {
         self.session.list(call, "messages").await
     }
 
-    /// Deletes a volume; it is `deleting` when this returns.
+    /// Deletes a volume; the volume is `deleting` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -296,7 +299,7 @@ impl Volumes {
             .await
     }
 
-    /// The types of volumes.
+    /// Returns the types of volumes.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -306,16 +309,17 @@ impl Volumes {
             .await
     }
 
-    /// The type of a new volume for which none is named.
+    /// Returns the default type of new volumes.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request; [`ErrorKind::Absent`](crate::ErrorKind::Absent) if there is no such type.
+    /// The [`Error`](crate::Error) of the request; [`ErrorKind::Absent`](crate::ErrorKind::Absent) without a default
+    /// type.
     pub async fn default_type(&self) -> Result<VolumeType> {
         let call = Call::get(Service::Volume, "/types/{id}", &["default"]);
         self.session.one(call, "volume_type").await
     }
 
-    /// The availability zones of Cinder, which need not be those of Nova.
+    /// Lists the availability zones of Cinder, which may differ from Nova's.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -324,7 +328,7 @@ impl Volumes {
         self.session.one(call, "availabilityZoneInfo").await
     }
 
-    /// The limits of the project and their use: (resource, limit, used); negative for no limit.
+    /// Returns the limits of the project and their use: (resource, limit, used); negative for no limit.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -339,7 +343,7 @@ impl Volumes {
     }
 }
 
-/// An attachment as Cinder keeps it, from its reservation on.
+/// Attachment in Cinder, from the reservation on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attachment {
@@ -347,19 +351,19 @@ pub struct Attachment {
     pub id: String,
     /// `reserved`, `attaching`, `attached`, `error_attaching`, ...
     pub status: String,
-    /// The server.
+    /// Server.
     pub instance: String,
-    /// The volume.
+    /// Volume.
     pub volume_id: String,
 }
 
-/// A message of Cinder's to the user.
+/// Message of Cinder's to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeMessage {
     /// Id.
     pub id: String,
-    /// The text.
+    /// Text.
     pub user_message: String,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
@@ -371,7 +375,7 @@ pub struct VolumeMessage {
 pub struct VolumeLimits {
     /// Most volumes.
     pub max_total_volumes: i64,
-    /// Volumes there are.
+    /// Existing volumes.
     pub total_volumes_used: i64,
     /// Most GiB.
     pub max_total_volume_gigabytes: i64,

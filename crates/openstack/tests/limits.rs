@@ -1,4 +1,4 @@
-//! What hostile answers cost: a process of its own, since its memory is measured.
+//! Cost of hostile answers. A process of its own, since the test measures memory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,7 +28,7 @@ impl Endless {
         }
     }
 
-    /// A body of spaces, compressed to a thousandth, with this status and `start` before it.
+    /// Returns a compressed body of spaces, a thousandth of its full size, with this status, after `start`.
     fn packed(status: &str, start: &str) -> Self {
         let mut head = format!("HTTP/1.1 {status}\r\ncontent-encoding: gzip\r\n\r\n").into_bytes();
         head.extend([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
@@ -40,7 +40,7 @@ impl Endless {
     }
 }
 
-/// `text` as a block that refers to nothing before it, so that it may be repeated.
+/// Compresses `text` to a block without references to earlier data, so that the block can be repeated.
 fn deflated(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 << 10);
     let mut packer = Compress::new(Compression::best(), false);
@@ -51,7 +51,7 @@ fn deflated(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A cloud whose services, or whose Keystone (`login`), answer like this; the bytes that it could send.
+/// Cloud whose services, or whose Keystone (`login`), send `answer`; the counter has the bytes that were sent.
 async fn cloud(answer: Endless, login: bool) -> (Session, Arc<AtomicUsize>) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A size of servers.
+/// Size of servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Flavor {
     /// Id.
     pub id: String,
-    /// Name, unique among those visible.
+    /// Name, unique among the visible flavors.
     pub name: String,
     /// Processors.
     pub vcpus: i64,
@@ -21,7 +21,7 @@ pub struct Flavor {
     pub ephemeral: i64,
 }
 
-/// A key pair.
+/// Key pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Keypair {
@@ -33,7 +33,7 @@ pub struct Keypair {
     pub fingerprint: String,
 }
 
-/// An availability zone of Nova.
+/// Availability zone of Nova.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AvailabilityZone {
@@ -53,7 +53,7 @@ pub struct ZoneState {
     pub available: bool,
 }
 
-/// A group of servers to place together or apart.
+/// Group of servers to place together or apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerGroup {
@@ -63,7 +63,7 @@ pub struct ServerGroup {
     pub name: String,
     /// `affinity`, `anti-affinity`, `soft-affinity` or `soft-anti-affinity`.
     pub policies: Vec<String>,
-    /// Ids of its servers.
+    /// Ids of the servers in the group.
     pub members: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ pub struct ServerGroup {
 pub struct ComputeLimits {
     /// Most servers.
     pub max_total_instances: i64,
-    /// Servers there are.
+    /// Existing servers.
     pub total_instances_used: i64,
     /// Most processors.
     pub max_total_cores: i64,

@@ -1,4 +1,4 @@
-//! Servers of all projects with their user data, and what becomes of them, for administrators.
+//! Servers of all projects with their user data and actions, for administrators.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,21 +12,21 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 
-/// A server of any project, with the attributes that Nova returns to administrators only (microversion 2.3).
+/// Server of any project, with the attributes that Nova returns to administrators only (microversion 2.3).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct HostedServer {
-    /// The attributes that every user sees.
+    /// Attributes that every user sees.
     #[serde(flatten)]
     pub server: Server,
-    /// The host name that Nova derived from the server's name.
+    /// Host name that Nova derived from the server's name.
     #[serde(rename = "OS-EXT-SRV-ATTR:hostname")]
     pub hostname: String,
-    /// The user that created it, to whom its key pair belongs.
+    /// User who created the server and owns the key pair.
     pub user_id: String,
-    /// `True` if it has a config drive, else empty.
+    /// `True` for a server with a config drive, else empty.
     pub config_drive: String,
-    /// The user data of the guest. `None` if there is none, or if the credential may not read it.
+    /// User data of the guest. `None` without user data, or if the credential may not read them.
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data", deserialize_with = "user_data")]
     pub user_data: Option<UserData>,
 }
@@ -38,18 +38,18 @@ impl HostedServer {
     }
 }
 
-/// An action on a server, as Nova recorded it.
+/// Action on a server, as recorded by Nova.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct InstanceAction {
     /// `create`, `start`, `stop`, `reboot`, `rebuild`, ...
     pub action: String,
-    /// When it was asked for: a time in UTC without a zone, such as `2026-01-02T03:04:05.000000`.
+    /// Time of the request, in UTC without a zone, such as `2026-01-02T03:04:05.000000`.
     pub start_time: String,
 }
 
 impl Compute {
-    /// The servers of all projects with their user data, for administrators.
+    /// Returns the servers of all projects with their user data, for administrators.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
@@ -60,7 +60,7 @@ impl Compute {
         self.session.list(call, "servers").await
     }
 
-    /// The latest actions on a server, up to a thousand, the newest first.
+    /// Returns the latest actions on a server, up to a thousand, the newest first.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -73,12 +73,13 @@ impl Compute {
     /// Stops a server.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Conflict`] if it is not running, or another action is not finished.
+    /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Conflict`] if the server is not running, or
+    /// another action is not finished.
     pub async fn stop_server(&self, id: &str) -> Result<()> {
         self.act(id, "os-stop", &Value::Null).await
     }
 
-    /// Sets a server to ERROR, for administrators. Its fault stays empty: no request can set it.
+    /// Sets a server to ERROR, for administrators. The fault of the server stays empty: no request can set it.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
@@ -94,7 +95,7 @@ impl Compute {
         self.session.done(call).await
     }
 
-    /// A key pair of any user, for administrators.
+    /// Returns a key pair of any user, for administrators.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request; [`crate::ErrorKind::Denied`] for everyone else.
@@ -106,7 +107,7 @@ impl Compute {
     }
 }
 
-/// Nova returns the base64 as it was sent, possibly with line breaks.
+/// Nova returns the base64 text as sent, possibly with line breaks.
 fn user_data<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Option<UserData>, D::Error> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A server.
+/// Server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Server {
@@ -17,7 +17,7 @@ pub struct Server {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// The host name of the guest, which Nova returns to administrators; empty for others.
+    /// Host name of the guest, which Nova returns to administrators; empty for others.
     #[serde(
         rename = "OS-EXT-SRV-ATTR:hostname",
         skip_serializing_if = "String::is_empty"
@@ -28,33 +28,33 @@ pub struct Server {
     /// Task of Nova on the server at the moment, for example `deleting`.
     #[serde(rename = "OS-EXT-STS:task_state")]
     pub task_state: Option<String>,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub tenant_id: String,
-    /// Zone it runs in.
+    /// Availability zone of the server.
     #[serde(rename = "OS-EXT-AZ:availability_zone")]
     pub availability_zone: String,
     /// Addresses by network name.
     pub addresses: BTreeMap<String, Vec<Address>>,
-    /// IPv4 address that its user declared for access; mostly empty.
+    /// IPv4 address that the user declared for access; mostly empty.
     #[serde(rename = "accessIPv4")]
     pub access_ipv4: String,
-    /// The same for IPv6.
+    /// IPv6 address that the user declared for access; mostly empty.
     #[serde(rename = "accessIPv6")]
     pub access_ipv6: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Why it is in `ERROR`.
+    /// Reason for the status `ERROR`.
     pub fault: Option<Fault>,
-    /// Its size.
+    /// Size of the server.
     pub flavor: ServerFlavor,
-    /// The image of the server; an empty text when it boots from a volume.
+    /// Image of the server; an empty text for a server that boots from a volume.
     pub image: Value,
-    /// Its volumes.
+    /// Attached volumes.
     #[serde(rename = "os-extended-volumes:volumes_attached")]
     pub volumes: Vec<AttachedVolume>,
-    /// Name of its key pair.
+    /// Name of the key pair.
     pub key_name: String,
     /// Time of creation, RFC 3339.
     pub created: String,
@@ -63,7 +63,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Id of the image, unless the server boots from a volume.
+    /// Returns the id of the image, unless the server boots from a volume.
     pub fn image_id(&self) -> Option<&str> {
         self.image.get("id")?.as_str()
     }
@@ -79,11 +79,11 @@ impl Server {
     }
 }
 
-/// An address of a server.
+/// Address of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Address {
-    /// The address.
+    /// Address.
     pub addr: String,
     /// 4 or 6.
     pub version: u8,
@@ -95,23 +95,23 @@ pub struct Address {
     pub mac: String,
 }
 
-/// Why a server failed.
+/// Failure of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fault {
-    /// Status-like code.
+    /// Code, like an HTTP status.
     pub code: i64,
-    /// For the user.
+    /// Message for the user.
     pub message: String,
-    /// For the operator; often absent.
+    /// Details for the operator; often absent.
     pub details: String,
 }
 
-/// The size of a server (microversion 2.47: by value, without an id).
+/// Size of a server (microversion 2.47: by value, without an id).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerFlavor {
-    /// Id, only for a server that this process has created and not read since.
+    /// Id of the flavor; set only for a server that this process created and has not read since.
     pub id: String,
     /// Name of the flavor at creation.
     pub original_name: String,
@@ -123,17 +123,17 @@ pub struct ServerFlavor {
     pub disk: i64,
 }
 
-/// A volume of a server.
+/// Volume of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AttachedVolume {
     /// Id of the volume.
     pub id: String,
-    /// True if the volume is deleted with the server.
+    /// True to delete the volume with the server.
     pub delete_on_termination: bool,
 }
 
-/// A new server.
+/// New server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ServerCreate {
     /// Name.
@@ -141,7 +141,7 @@ pub struct ServerCreate {
     /// Flavor id.
     #[serde(rename = "flavorRef")]
     pub flavor_id: String,
-    /// Image id; `None` when booting from a volume.
+    /// Image id; `None` to boot from a volume.
     #[serde(rename = "imageRef", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
     /// Zone to run in.
@@ -150,7 +150,7 @@ pub struct ServerCreate {
     /// Ports and networks in the order of the interfaces; no network at all if empty.
     #[serde(skip)]
     pub networks: Vec<ServerNetwork>,
-    /// User data for cloud-init; encoded when it is sent.
+    /// User data for cloud-init; encoded on sending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_data: Option<UserData>,
     /// Tags.
@@ -174,13 +174,13 @@ pub struct ServerCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Scheduler hints such as `group`; sent beside the server.
+    /// Scheduler hints such as `group`; sent besides the server.
     #[serde(skip)]
     pub scheduler_hints: Map<String, Value>,
 }
 
 impl ServerCreate {
-    /// The `server` member of the request. Microversion 2.37 made `networks` mandatory.
+    /// Returns the `server` member of the request. `networks` is mandatory since microversion 2.37.
     pub(super) fn body(&self) -> Value {
         let mut body = serde_json::to_value(self).unwrap_or_default();
         let networks = if self.networks.is_empty() {
@@ -194,7 +194,7 @@ impl ServerCreate {
         body
     }
 
-    /// The server before it is read for the first time.
+    /// Returns the server before the first read.
     pub(super) fn as_building(&self, id: String) -> Server {
         let image = match &self.image_id {
             Some(image) => serde_json::json!({"id": image}),
@@ -219,13 +219,13 @@ impl ServerCreate {
     }
 }
 
-/// An interface of a new server.
+/// Interface of a new server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerNetwork {
-    /// An existing port.
+    /// Existing port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// Or a network on which Nova creates a port.
+    /// Network on which Nova creates a port, in place of `port`.
     #[serde(rename = "uuid", skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     /// Device role tag.
@@ -234,7 +234,7 @@ pub struct ServerNetwork {
 }
 
 impl ServerNetwork {
-    /// An interface on an existing port.
+    /// Creates an interface on an existing port.
     pub fn port(id: impl Into<String>) -> Self {
         Self {
             port: Some(id.into()),
@@ -243,7 +243,7 @@ impl ServerNetwork {
     }
 }
 
-/// A disk of a new server (`block_device_mapping_v2`).
+/// Disk of a new server (`block_device_mapping_v2`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockDevice {
     /// `image`, `volume`, `snapshot` or `blank`.
@@ -253,15 +253,15 @@ pub struct BlockDevice {
     /// Id of the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// 0 for the root disk, -1 for a disk that is never booted.
+    /// 0 for the root disk, -1 for a disk that never boots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_index: Option<i32>,
-    /// True if the volume is deleted with the server.
+    /// True to delete the volume with the server.
     pub delete_on_termination: bool,
     /// Size in GiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_size: Option<i64>,
-    /// Type of the volume that Nova creates (microversion 2.67).
+    /// Type of a volume created by Nova (microversion 2.67).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_type: Option<String>,
     /// Format of a blank local disk.
@@ -272,22 +272,22 @@ pub struct BlockDevice {
     pub tag: Option<String>,
 }
 
-/// User data. It contains keys and join tokens, so it is never printed.
+/// User data. The content has keys and join tokens, so it is never printed.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct UserData(Bytes);
 
 impl UserData {
-    /// User data as the guest reads it.
+    /// Creates user data from the bytes that the guest reads.
     pub fn new(data: impl Into<Bytes>) -> Self {
         Self(data.into())
     }
 
-    /// The user data itself. It is a secret: never log it.
+    /// Returns the bytes of the user data. A secret: never log them.
     pub fn bytes(&self) -> &Bytes {
         &self.0
     }
 
-    /// Length in bytes before encoding. Nova accepts 65535 bytes of base64.
+    /// Returns the length in bytes before encoding. Nova accepts 65535 bytes of base64.
     pub fn len(&self) -> usize {
         self.0.len()
     }

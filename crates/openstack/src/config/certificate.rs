@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
-/// A certificate and its key, as PEM. It cannot be printed.
+/// Certificate and key as PEM. Cannot be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ClientCertificate(Arc<Zeroizing<Vec<u8>>>);
 
 impl ClientCertificate {
-    /// The certificate (with those that it is signed by) and the key, both PEM.
+    /// Creates a certificate from PEM: `certificate` with its chain, and `key`.
     pub fn new(certificate: &[u8], key: &[u8]) -> Self {
         let mut pem = Zeroizing::new(Vec::with_capacity(certificate.len() + key.len() + 1));
         pem.extend_from_slice(certificate);

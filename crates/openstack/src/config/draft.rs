@@ -1,4 +1,4 @@
-//! Settings of a login from several places, before it is known whether they suffice.
+//! Settings of a login from several places, not yet checked for completeness.
 
 use zeroize::Zeroizing;
 
@@ -7,8 +7,8 @@ use super::variables::VARIABLES;
 use super::{CloudConfig, invalid};
 use crate::error::Result;
 
-/// Keys that mean one thing together: a login takes all of them from one place, so that the project of one is not
-/// looked for in the domain of another.
+/// Groups of keys with one meaning: a login takes all keys of a group from one place, so that the project of one place
+/// is not looked for in the domain of another.
 const GROUPS: &[&[&str]] = &[
     &["username", "user_id", "user_domain_id", "user_domain_name"],
     &[
@@ -31,7 +31,7 @@ const GROUPS: &[&[&str]] = &[
     ],
 ];
 
-/// Keys, and those that they replace: a user is named by one of them.
+/// Keys, and the keys that they replace: a user is named by one key only.
 const INSTEAD: &[(&str, &[&str])] = &[
     ("username", &["user_id"]),
     ("user_domain_name", &["user_domain_id"]),
@@ -56,33 +56,33 @@ const INSTEAD: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Settings of a login, as keys of clouds.yaml. It cannot be printed.
+/// Settings of a login, as keys of clouds.yaml. Cannot be printed.
 #[derive(Default)]
 pub struct Draft {
     entry: Entry,
 }
 
-/// A way of logging in.
+/// Way of logging in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// A password.
+    /// Password.
     Password,
-    /// A password and a one-time password.
+    /// Password and a one-time password.
     Factors,
-    /// A one-time password alone.
+    /// One-time password alone.
     Passcode,
-    /// An application credential.
+    /// Application credential.
     ApplicationCredential,
-    /// A token.
+    /// Token.
     Token,
-    /// The password of a user of an identity provider.
+    /// Password of a user of an identity provider.
     OpenIdPassword,
     /// Any other login at an identity provider.
     OpenId,
 }
 
 impl Draft {
-    /// The entry `cloud` of a clouds.yaml, with what secure.yaml has of it.
+    /// Reads the entry `cloud` of a clouds.yaml, merged with the entry in secure.yaml.
     ///
     /// # Errors
     /// As [`CloudConfig::parse_with_secure`].
@@ -91,7 +91,7 @@ impl Draft {
         Ok(Self { entry })
     }
 
-    /// The settings in environment variables (`OS_…`).
+    /// Reads the settings in environment variables (`OS_…`).
     pub fn of_variables<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let mut draft = Self::default();
         for known in VARIABLES {
@@ -131,22 +131,22 @@ impl Draft {
         }
     }
 
-    /// The value of a key of `auth` that is no secret.
+    /// Returns the value of a key of `auth` without a secret.
     pub fn auth(&self, key: &str) -> Option<&str> {
         self.entry.auth(key)
     }
 
-    /// The value of a key beside `auth`.
+    /// Returns the value of a key beside `auth`.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.entry.field(key)
     }
 
-    /// True if there is a value of this key, wherever.
+    /// True if the key has a value, in `auth` or besides.
     pub fn has(&self, key: &str) -> bool {
         self.auth(key).is_some() || self.field(key).is_some()
     }
 
-    /// Adds what is missing from `other`. Of keys that mean one thing together none is added if one is there.
+    /// Adds missing keys from `other`. A group of keys with one meaning is left alone if any of its keys is set.
     pub fn fill(&mut self, other: Self) {
         let is_open = |key: &str, of: &Self| {
             let group = GROUPS.iter().find(|group| group.contains(&key));
@@ -168,7 +168,7 @@ impl Draft {
         self.entry.fields.extend(fields);
     }
 
-    /// The way of logging in, by `auth_type` or else by what is there.
+    /// Returns the way of logging in, by `auth_type` or else by the keys that are set.
     ///
     /// # Errors
     /// Names an `auth_type` that is not supported.
@@ -176,17 +176,17 @@ impl Draft {
         self.entry.method(cloud)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Invalid`] naming the cloud and the key that is missing or cannot be used.
+    /// [`crate::ErrorKind::Invalid`] naming the cloud and the missing or unusable key.
     pub fn check(self, cloud: &str) -> Result<CloudConfig> {
         self.entry.check(cloud)
     }
 }
 
 impl File {
-    /// An entry with what secure.yaml has of it.
+    /// Reads an entry, merged with the entry in secure.yaml.
     pub(super) fn entry(clouds: &str, secure: Option<&str>, cloud: &str) -> Result<Entry> {
         let mut file = Self::parse("clouds.yaml", clouds)?;
         if let Some(text) = secure {

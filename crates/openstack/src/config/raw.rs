@@ -16,7 +16,7 @@ use crate::error::Result;
 
 const OVERRIDE: &str = "_endpoint_override";
 
-/// The values of `auth_type` that are supported.
+/// Supported values of `auth_type`.
 const AUTH_TYPES: [&str; 11] = [
     "password",
     "v3password",
@@ -47,7 +47,7 @@ pub(super) struct Entry {
 }
 
 impl File {
-    /// Parses a file. The error has line and column but never quotes the text, which contains secrets.
+    /// Parses a file. The error has line and column but never quotes the text, because of the secrets.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self> {
         let options = serde_saphyr::options! { with_snippet: false };
         if text.trim().is_empty() {
@@ -63,7 +63,7 @@ impl File {
         })
     }
 
-    /// Merges `other` into this file field by field; its fields take precedence.
+    /// Merges `other` into this file field by field; the fields of `other` take precedence.
     pub(super) fn merge(&mut self, other: Self) {
         for (name, over) in other.clouds {
             let entry = self.clouds.entry(name).or_default();
@@ -103,7 +103,7 @@ impl Entry {
         })
     }
 
-    /// The way of logging in, by `auth_type` or else by what is there.
+    /// Returns the way of logging in, by `auth_type` or else by the keys that are set.
     pub(super) fn method(&self, cloud: &str) -> Result<Method> {
         let has = |key| self.auth(key).is_some();
         Ok(match self.field("auth_type") {
@@ -131,7 +131,8 @@ impl Entry {
         })
     }
 
-    /// The methods of `v3multifactor`: a password and a one-time password, unless `auth_methods` names one of them.
+    /// Returns the methods of `v3multifactor`: a password and a one-time password, unless `auth_methods` names only
+    /// one.
     fn factors(&self, cloud: &str) -> Result<Method> {
         let methods = self.field("auth_methods").unwrap_or_default();
         let (mut password, mut passcode) = (false, false);
@@ -290,7 +291,7 @@ impl Entry {
         Ok(UserRef::Named(name.to_owned(), self.domain("user_domain")))
     }
 
-    /// `system_scope` or `trust_id`, with its key.
+    /// Returns `system_scope` or `trust_id`, with its key.
     fn special_scope(&self, cloud: &str) -> Result<Option<(&'static str, Scope)>> {
         let scope = match (self.auth("system_scope"), self.auth("trust_id")) {
             (None, None) => return Ok(None),

@@ -2,33 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-/// The environment of the search. The caller reads it from its process, so that the search is a pure function.
+/// Environment of the search. The caller reads it from the process, so that the search is a pure function.
 #[derive(Clone, Debug, Default)]
 pub struct SearchEnv {
     /// Value of `OS_CLIENT_CONFIG_FILE`.
     pub client_config_file: Option<PathBuf>,
     /// Value of `OS_CLIENT_SECURE_FILE`.
     pub client_secure_file: Option<PathBuf>,
-    /// The working directory.
+    /// Working directory.
     pub current_dir: Option<PathBuf>,
     /// Value of `XDG_CONFIG_HOME`.
     pub config_home: Option<PathBuf>,
-    /// The home directory.
+    /// Home directory.
     pub home: Option<PathBuf>,
 }
 
-/// A possible path of clouds.yaml, and that of its secure.yaml.
+/// Possible path of clouds.yaml, with the path of its secure.yaml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The clouds.yaml.
+    /// Clouds.yaml.
     pub clouds: PathBuf,
-    /// The secure.yaml to merge into it.
+    /// Secure.yaml to merge into it.
     pub secure: PathBuf,
 }
 
-/// The candidates in order: `OS_CLIENT_CONFIG_FILE`, the working directory, `~/.config/openstack`, `/etc/openstack`.
-/// Only the first file that exists is used. A file that the variable names is used even if it is missing, so that the
-/// error names it.
+/// Returns the candidates in order: `OS_CLIENT_CONFIG_FILE`, the working directory, `~/.config/openstack`,
+/// `/etc/openstack`. Only the first existing file is used. A file named by the variable is used even if missing, so
+/// that the error names the file.
 pub fn find_clouds_yaml(env: &SearchEnv) -> Vec<Candidate> {
     let secure_of = |directory: &Path| {
         env.client_secure_file

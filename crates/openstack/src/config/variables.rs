@@ -1,6 +1,6 @@
-//! The environment variables of the OpenStack clients, and the settings that they are.
+//! Environment variables of the OpenStack clients, and the settings behind them.
 
-/// A variable, and the key of clouds.yaml with the same meaning: below `auth`, or beside it.
+/// Variable, and the key of clouds.yaml with the same meaning: below `auth`, or beside it.
 pub(super) struct Variable {
     pub(super) name: &'static str,
     pub(super) key: &'static str,
@@ -23,7 +23,7 @@ const fn field(name: &'static str, key: &'static str) -> Variable {
     }
 }
 
-/// All variables that are read. Of two with one key, the first one that is set counts.
+/// All supported variables. Of two variables with one key, the first one with a value counts.
 pub(super) const VARIABLES: &[Variable] = &[
     auth("OS_AUTH_URL", "auth_url"),
     auth("OS_USERNAME", "username"),

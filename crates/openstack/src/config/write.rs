@@ -1,4 +1,4 @@
-//! Serialisation of a validated cloud, for a Secret that a cluster refers to.
+//! Serialisation of a validated cloud, for the Secret of a cluster.
 
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
@@ -7,7 +7,7 @@ use super::{
     ApplicationCredentialRef, CloudConfig, Credential, DomainRef, Flow, OpenId, Scope, UserRef,
 };
 
-/// A clouds.yaml with one entry. Not written by a serialiser, because every value is a string and must be read back as
+/// Returns a clouds.yaml with one entry. Written without a serialiser: every value is a string and must be read back as
 /// one (a JSON string is a YAML string).
 pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
     let mut auth: Vec<(&str, &str)> = vec![("auth_url", &config.auth_url)];
@@ -95,7 +95,7 @@ pub(super) fn clouds_yaml(config: &CloudConfig) -> SecretString {
     SecretString::from(text.as_str())
 }
 
-/// The keys of a login at an identity provider; returns its `auth_type`.
+/// Adds the keys of a login at an identity provider; returns the `auth_type`.
 fn add_openid<'a>(auth: &mut Vec<(&'static str, &'a str)>, login: &'a OpenId) -> &'static str {
     auth.push(("identity_provider", &login.provider));
     auth.push(("protocol", &login.protocol));
@@ -164,8 +164,8 @@ fn add_domain<'a>(
     }
 }
 
-/// A JSON string, which YAML 1.2 reads as the same string. Control characters that JSON allows but YAML rejects are
-/// escaped, too.
+/// Returns a JSON string, which YAML 1.2 reads as the same string. Control characters that JSON allows but YAML rejects
+/// are escaped, too.
 fn quoted(text: &str) -> Zeroizing<String> {
     let mut quoted = Zeroizing::new(String::with_capacity(text.len() + 2));
     quoted.push('"');

@@ -1,7 +1,7 @@
 //! Text of clouds, made fit for one line of a log, a condition or a terminal.
 
-/// `text` on one line of at most `limit` characters; longer text ends with an ellipsis. What a terminal interprets, or
-/// displays nothing for, is escaped as in a Rust string literal.
+/// Returns `text` on one line of at most `limit` characters; longer text ends with an ellipsis. Characters that a
+/// terminal interprets or does not show are escaped as in a Rust string literal.
 pub(super) fn line(text: &str, limit: usize) -> String {
     // Cut first: the work for a text of any length is bounded.
     let text = cut(text.to_owned(), limit);
@@ -28,8 +28,8 @@ fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// True if a terminal interprets `letter`, or displays nothing for the letter. The list is that of the vocabulary of Kubernetes
-/// objects (`api::printable`), which this crate does not know; a test of the provider compares them.
+/// True for a character that a terminal interprets or does not show. The list equals the one in the vocabulary of
+/// Kubernetes objects (`api::printable`), which this crate cannot import; a test of the provider compares the two.
 fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(

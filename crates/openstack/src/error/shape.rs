@@ -7,18 +7,18 @@ use serde_json::{Map, Value};
 
 use super::{ErrorKind, printable};
 
-/// The longest message of a cloud, in characters. Longer ones are stack traces.
+/// Maximum length of a cloud's message, in characters. Longer messages are stack traces.
 const LONGEST_MESSAGE: usize = 600;
-/// The longest id of a request; real ones have 40 characters.
+/// Maximum length of a request id; real ids have 40 characters.
 const LONGEST_REQUEST_ID: usize = 64;
 
-/// The error in a response: its message, and the type name that some services send.
+/// Error in a response: the message, and the type name of some services.
 pub(super) struct Fault {
     pub(super) message: String,
     pub(super) name: String,
 }
 
-/// Reads the fault out of the body of an error response of any service; `None` if it has none of the forms of OpenStack.
+/// Reads the fault from the body of an error response of any service; `None` for a body in no form of OpenStack.
 pub(super) fn fault(body: &[u8]) -> Option<Fault> {
     let Ok(Value::Object(fields)) = serde_json::from_slice(body) else {
         return None;
@@ -31,7 +31,7 @@ pub(super) fn fault(body: &[u8]) -> Option<Fault> {
     (!fault.message.is_empty()).then_some(fault)
 }
 
-/// The class of a response with this status and fault.
+/// Returns the class of a response with this status and fault.
 pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: Option<&Fault>) -> ErrorKind {
     let contains = |words: &[&str]| {
         let text = fault.map(|fault| format!("{} {}", fault.name, fault.message));
@@ -91,7 +91,7 @@ pub(super) fn kind(status: StatusCode, headers: &HeaderMap, fault: Option<&Fault
     }
 }
 
-/// `Retry-After` in seconds. OpenStack does not send HTTP dates.
+/// Returns `Retry-After` in seconds. OpenStack does not send HTTP dates.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = headers
         .get(header::RETRY_AFTER)?
@@ -106,7 +106,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .then(|| Duration::from_secs_f64(seconds))
 }
 
-/// The id of the request in the logs of the cloud.
+/// Returns the id of the request in the logs of the cloud.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     ["x-openstack-request-id", "x-compute-request-id"]
         .iter()
@@ -130,7 +130,7 @@ fn of_pecan(fields: &Map<String, Value>) -> Option<Fault> {
     })
 }
 
-/// Glance, and paths that a service does not have: `{"code", "title", "message"}`. Barbican, and some answers of Octavia:
+/// Glance, and unknown paths of a service: `{"code", "title", "message"}`. Barbican, and some answers of Octavia:
 /// `description` for `message`.
 fn of_webob(fields: &Map<String, Value>) -> Option<Fault> {
     has_only(fields, &["code", "title", "message", "description"])?;
@@ -154,7 +154,7 @@ fn of_placement(fields: &Map<String, Value>) -> Option<Fault> {
     })
 }
 
-/// An object under one name. Neutron: `{"NeutronError": {"type", "message", "detail"}}`, or a text. Keystone:
+/// Reads an object under one name. Neutron: `{"NeutronError": {"type", "message", "detail"}}`, or a text. Keystone:
 /// `{"error": {"code", "title", "message"}}`. Nova and Cinder: `{"badRequest": {"code", "message"}}`.
 fn named(fields: &Map<String, Value>) -> Option<Fault> {
     let (name, inner) = fields.iter().next().filter(|_| fields.len() == 1)?;
@@ -174,7 +174,7 @@ fn named(fields: &Map<String, Value>) -> Option<Fault> {
     })
 }
 
-/// The names of faults of Nova and Cinder, `_fault_names` of both.
+/// Names of faults of Nova and Cinder, `_fault_names` of both.
 const NOVA: [&str; 11] = [
     "badRequest",
     "unauthorized",
@@ -208,7 +208,7 @@ fn text(fields: &Map<String, Value>, key: &str) -> Option<String> {
     fields.get(key)?.as_str().map(str::to_owned)
 }
 
-/// True if an object has no member but these: an error of another program has others.
+/// Checks that an object has no other members: an error of another program has more.
 fn has_only(fields: &Map<String, Value>, keys: &[&str]) -> Option<()> {
     fields
         .keys()
@@ -216,7 +216,7 @@ fn has_only(fields: &Map<String, Value>, keys: &[&str]) -> Option<()> {
         .then_some(())
 }
 
-/// A message on one line. webob puts HTML into its JSON.
+/// Returns a message on one line. webob puts HTML into its JSON.
 fn sentence(message: &str) -> String {
     let text = match message.contains("<br") {
         true => without_markup(message),
@@ -225,7 +225,7 @@ fn sentence(message: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The text of a piece of HTML, without its tags.
+/// Returns the text of a piece of HTML, without tags.
 fn without_markup(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

@@ -6,8 +6,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use super::Change;
 
-/// The changes in batches of all that are queued; `None` when changes were missed, so that every object must be
-/// reconciled.
+/// Returns batches of all queued changes; `None` after missed changes, when every object must be reconciled.
 pub fn batches(
     changes: Receiver<Change>,
 ) -> impl Stream<Item = Option<Vec<Change>>> + Send + 'static {

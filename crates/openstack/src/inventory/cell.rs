@@ -1,4 +1,4 @@
-//! The objects of one kind, and the merging of lists with our own writes.
+//! Objects of one kind, and the merging of lists with our own writes.
 //!
 //! A counter numbers every write and the start of every list. A list updates an object only if the object was not
 //! written after the list began.
@@ -18,7 +18,7 @@ use super::table::Table;
 use super::{Resource, What};
 use crate::flight::Flight;
 
-/// The objects of one kind.
+/// Objects of one kind.
 #[doc(hidden)]
 pub struct Cell<T> {
     pub(super) flight: Flight,
@@ -27,15 +27,15 @@ pub struct Cell<T> {
 }
 
 struct State<T> {
-    /// The objects, and the number of the write that returned each; 0 if it comes from a list.
+    /// Objects, each with the number of the write that returned the object; 0 for an object from a list.
     rows: BTreeMap<ById<T>, u64>,
-    /// Objects that we deleted, and the number of the deletion.
+    /// Objects deleted by us, with the number of the deletion.
     gone: HashMap<String, u64>,
     counter: u64,
     snapshot: Option<Arc<Table<T>>>,
 }
 
-/// An object as a key: found by its id, which is not stored a second time.
+/// Object as a key: found by its id, without a second copy of the id.
 struct ById<T>(Arc<T>);
 
 impl<T: Resource> Borrow<str> for ById<T> {
@@ -64,7 +64,7 @@ impl<T: Resource> Ord for ById<T> {
     }
 }
 
-/// A difference between two lists: the id of the object, the type of the change, and its last known state.
+/// Difference between two lists: the id of the object, the type of the change, and the last known state.
 pub(super) type Difference<T> = ((String, What), Arc<T>);
 
 impl<T> Default for Cell<T> {
@@ -158,7 +158,7 @@ impl<T: Resource> Cell<T> {
         state.snapshot = None;
     }
 
-    /// Changes a known object; returns whether it is pending afterwards.
+    /// Changes a known object; returns true if the object is pending afterwards.
     pub(super) fn fold_with(&self, id: &str, change: impl FnOnce(&mut T)) -> bool {
         let mut state = self.state.lock();
         let state = &mut *state;
@@ -180,7 +180,7 @@ impl<T: Resource> Cell<T> {
         self.state.lock().rows.keys().any(|row| row.0.is_pending())
     }
 
-    /// The objects as an immutable table, shared until something changes.
+    /// Returns the objects as an immutable table, shared until something changes.
     pub(super) fn snapshot(&self) -> Arc<Table<T>> {
         let mut state = self.state.lock();
         let is_read = self.pace.was_read();

@@ -20,7 +20,7 @@ use crate::volume::{
     VolumeZone,
 };
 
-/// A kind with a bulk list.
+/// Kind with a bulk list.
 #[doc(hidden)]
 pub trait Fetch: Resource {
     #[doc(hidden)]
@@ -28,7 +28,7 @@ pub trait Fetch: Resource {
         inner: &Inner,
         since: Option<Instant>,
     ) -> impl Future<Output = Result<Vec<Arc<Self>>>> + Send;
-    /// The time of the oldest list that the objects were computed from.
+    /// Returns the time of the oldest list behind the objects.
     #[doc(hidden)]
     fn as_of(_: &Inner) -> Option<Instant> {
         None
@@ -46,7 +46,7 @@ macro_rules! fetch {
     };
 }
 
-/// Lists in Neutron, which for an operator would contain all projects, restricted to one.
+/// Lists in Neutron, restricted to one project: for an operator, they would contain all projects.
 macro_rules! of_project {
     ($inner:ident, $list:ident) => {{
         let project = $inner.polling.project_id().await?;
@@ -93,7 +93,8 @@ fetch! {
     Volume: |inner| inner.polling.volume().list().await;
     Snapshot: |inner| inner.polling.volume().snapshots().await;
     Backup: |inner| match inner.polling.volume().backups().await {
-        // Cinder's own words that it has no backups. Whatever else is wrong with the list says nothing of what is there.
+        // Cinder's own words for a cloud without backups. Any other error of the list says nothing about existing
+        // backups.
         Err(error) if error.is_absent() => Ok(Vec::new()),
         result => result,
     };
@@ -106,14 +107,14 @@ fetch! {
     Quota: |inner| quotas(inner).await;
 }
 
-/// The servers of the project without deleted ones, which Nova may still list.
+/// Lists the servers of the project without deleted ones, which Nova may still list.
 async fn alive_servers(session: &Session) -> Result<Vec<Server>> {
     let mut servers = session.compute().servers(&ServerQuery::default()).await?;
     servers.retain(|server| !server.is_gone());
     Ok(servers)
 }
 
-/// The quotas of all services that the cloud has and that the credential may read.
+/// Lists the quotas of all services in the cloud that the credential may read.
 async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
     let project = inner.polling.project_id().await?;
     let session = &inner.polling;
@@ -172,7 +173,8 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
     Ok(quotas)
 }
 
-/// Cinder's quotas, those of types among them; from a cloud that does not show them, the limits of all volumes.
+/// Returns Cinder's quotas, including quotas of volume types; the limits of all volumes if the cloud does not show
+/// quotas.
 async fn volume_quotas(session: &Session, project: &str) -> Result<BTreeMap<String, VolumeQuota>> {
     if let Some(quotas) = seen(session.volume().quotas(project).await)? {
         return Ok(quotas);
@@ -203,7 +205,8 @@ async fn volume_quotas(session: &Session, project: &str) -> Result<BTreeMap<Stri
     ]))
 }
 
-/// `None` for a quota that the cloud does not have, or does not show to us. Anything else leaves it unknown, and is an error.
+/// Returns `None` for a quota that the cloud does not have, or does not show to us. Any other error leaves the quota
+/// unknown, and is returned.
 fn seen<T>(result: Result<T>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,4 +1,4 @@
-//! Hints about changes in the cloud, from a source that knows of them.
+//! Hints about changes in the cloud, from a source with knowledge of them.
 
 use std::collections::BTreeSet;
 use std::sync::Weak;

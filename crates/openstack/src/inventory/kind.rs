@@ -1,4 +1,4 @@
-//! The kinds of objects, and the declarations that exist once per kind.
+//! Kinds of objects, with all declarations for each kind.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use futures::future::BoxFuture;
 /// How often objects of a kind change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tempo {
-    /// Objects change by themselves: servers fail, members go offline.
+    /// Objects change on their own: servers fail, members go offline.
     Lively,
     /// Objects change when a user changes them.
     Calm,
@@ -33,7 +33,7 @@ pub(super) enum Tempo {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $field:ident $type:ty, $tempo:ident;)*) => {
-        /// A kind of objects of a project.
+        /// Kind of objects of a project.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
@@ -43,7 +43,7 @@ macro_rules! kinds {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$kind),*];
 
-            /// Name, for example `floating_ips`.
+            /// Returns the name, for example `floating_ips`.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$kind => stringify!($field),)*
@@ -57,7 +57,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The known objects of a project at one moment.
+        /// Known objects of a project at one moment.
         #[derive(Clone, Debug, Default)]
         pub struct View {
             $($(#[$doc])* pub $field: Arc<Table<$type>>,)*
@@ -76,7 +76,8 @@ macro_rules! kinds {
         })*
 
         impl Inner {
-            /// Boxed: the future of each kind is large, and one of all kinds as large as the largest.
+            /// Lists a kind unless listed since. Boxed: the future of each kind is large, and one of all kinds as large
+            /// as the largest.
             pub(super) fn refresh(
                 &self,
                 kind: Kind,
@@ -120,7 +121,7 @@ kinds! {
     Ports ports Port, Lively;
     /// Networks: the project's own, shared and external ones.
     Networks networks Network, Calm;
-    /// Subnets of those networks.
+    /// Subnets of the visible networks.
     Subnets subnets Subnet, Calm;
     /// Routers.
     Routers routers Router, Calm;
@@ -144,7 +145,7 @@ kinds! {
     Volumes volumes Volume, Lively;
     /// Snapshots of volumes.
     Snapshots snapshots Snapshot, Lively;
-    /// Backups of volumes; none where the cloud has no such service, or the credential may not use it.
+    /// Backups of volumes; none where the cloud has no such service, or the credential may not use the service.
     Backups backups Backup, Lively;
     /// Groups of volumes.
     VolumeGroups volume_groups VolumeGroup, Lively;
@@ -180,7 +181,7 @@ impl Kind {
 }
 
 impl View {
-    /// The external networks.
+    /// Returns the external networks.
     pub fn external_networks(&self) -> impl Iterator<Item = &Arc<Network>> {
         self.networks.iter().filter(|network| network.external)
     }

@@ -1,5 +1,5 @@
-//! Members of pools. Octavia lists them per pool only, so a pool is requested again only if its row in the list of
-//! pools has changed.
+//! Members of pools. Octavia lists members per pool only, so the members of a pool are requested again only if its row
+//! in the list of pools has changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use super::{Inner, Kind, Resource, Stored};
 use crate::error::Result;
 use crate::loadbalancer::{Member, Pool};
 
-/// The maximum age of the members of a pool whose row has not changed: their operating status is not always part of it.
+/// Maximum age of the members of a pool with an unchanged row: the operating status of members is not always part of
+/// the row.
 const OLDEST: Duration = Duration::from_secs(300);
 
-/// How many pools are listed at the same time.
+/// Maximum number of concurrent member lists.
 const AT_ONCE: usize = 16;
 
-/// The row of each pool at the time when its members were last listed, and that time.
+/// Row of each pool at the last list of its members, and the time of that list.
 pub(super) type PoolMarks = Mutex<HashMap<String, (Arc<Pool>, Instant)>>;
 
 impl Fetch for Member {

@@ -1,4 +1,4 @@
-//! When a kind was listed, and when it is due again.
+//! Schedule of lists: the last list of a kind, and the next one.
 
 #[cfg(test)]
 mod tests;
@@ -12,29 +12,28 @@ use tokio::time::Instant;
 use super::kind::Tempo;
 use crate::error::Error;
 
-/// The intervals of background lists.
+/// Intervals of background lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals {
     /// First interval while an object is pending, on a cloud that answers at once.
     pub pending_least: Duration,
-    /// First interval while an object is pending, on a slower cloud. Between the two it is ten times the duration of a
-    /// list; beyond it, `share` times that duration.
+    /// First interval while an object is pending, on a slower cloud. Between the two, the interval is ten times the
+    /// duration of a list; beyond this value, `share` times the duration.
     pub pending_first: Duration,
-    /// While an object is pending, at most one part in so many of the time is spent on lists of its kind, so that lists of
-    /// many objects do not take a cloud's whole time.
+    /// Inverse of the maximum share of time for lists of a kind with a pending object, so that lists of many objects do
+    /// not take a cloud's whole time.
     pub share: u32,
-    /// The maximum interval while an object is pending.
+    /// Maximum interval while an object is pending.
     pub pending_most: Duration,
-    /// First interval when nothing is pending. Kinds that change only when a user changes them are listed a fifth as
-    /// often.
+    /// First interval when nothing is pending. Kinds that only users change are listed a fifth as often.
     pub idle: Duration,
-    /// The maximum interval when nothing changes; twice as long for kinds that change only when a user changes them.
+    /// Maximum interval when nothing changes; twice as long for kinds that only users change.
     pub rest: Duration,
-    /// The time in which hints about changes are collected.
+    /// Time to collect hints about changes before a list.
     pub hints: Duration,
-    /// The age up to which flavors, images and the like are always recent enough.
+    /// Maximum age at which flavors, images and the like are always recent enough.
     pub slow: Duration,
-    /// A kind that is not requested during this time is no longer listed in the background.
+    /// Time without a request after which a kind is no longer listed in the background.
     pub forget: Duration,
 }
 
@@ -54,46 +53,46 @@ impl Default for Intervals {
     }
 }
 
-/// The factor of the interval for each list without a change.
+/// Factor of the interval for each list without a change.
 const GROWTH: f64 = 1.5;
-/// The factor of the idle interval for each list without a change.
+/// Factor of the idle interval for each list without a change.
 const IDLE_GROWTH: u32 = 2;
-/// After this many lists, a pending object is considered stuck, and the interval grows to the idle one.
+/// Number of lists after which a pending object counts as stuck, and the interval grows to the idle one.
 const STUCK: u32 = 60;
-/// The factor between the duration of a list and the first interval.
+/// Factor between the duration of a list and the first interval.
 const LATENCY_FACTOR: u32 = 10;
-/// A list begins no sooner after the one before than so many times that one's duration, even if its callers need it to be
-/// of now: with many objects, each of which needs a list of its own after a write, they share one.
+/// Minimum time from the start of a list to the start of the next one, as a multiple of the list's duration, even for
+/// callers that need a list from now: with many objects that each need a list after a write, the callers share one.
 const SPACING: u32 = 3;
-/// The longest time from the end of a list to the next one that is needed.
+/// Longest time from the end of a list to the next needed one.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// How long a watched object counts as pending without a change.
+/// Time that a watched object counts as pending without a change.
 const WATCH: Duration = Duration::from_secs(600);
 
-/// The schedule of one kind.
+/// Schedule of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     asked: Option<Instant>,
-    /// Start of the last list that succeeded.
+    /// Start of the last successful list.
     read: Option<Instant>,
     /// Lists that began before this time are stale.
     stale: Option<Instant>,
-    /// The number of times that lists became stale; when the running list began, and when the last one that succeeded
-    /// did. Two of them can be at one instant of a coarse clock.
+    /// Number of times that lists became stale; also its values when the running list and the last successful one
+    /// began. Times alone do not suffice: on a coarse clock, two of these events can have the same instant.
     marks: u64,
     begun_marks: u64,
     read_marks: u64,
     was_read: bool,
     /// Start of the last list, successful or not.
     begun: Option<Instant>,
-    /// The first time after that at which an object became pending.
+    /// First time after `begun` at which an object became pending.
     hurried: Option<Instant>,
-    /// The duration of the last list.
+    /// Duration of the last list.
     took: Duration,
-    /// The number of lists since the last change.
+    /// Number of lists since the last change.
     unchanged: u32,
     failures: u32,
     retry_after: Option<Duration>,
@@ -101,12 +100,12 @@ struct State {
 }
 
 impl Pace {
-    /// Records a request; returns whether the background reader must be woken.
+    /// Records a request; returns true if the background reader must be woken.
     pub(super) fn asked(&self, now: Instant) -> bool {
         self.0.lock().asked.replace(now).is_none()
     }
 
-    /// True if a list that began at `since` or later succeeded.
+    /// True if a list from `since` or later succeeded.
     pub(super) fn is_read_since(&self, since: Option<Instant>) -> bool {
         let state = self.0.lock();
         // `None` is less than any bound.
@@ -119,13 +118,13 @@ impl Pace {
             .is_some_and(|read| since.is_none_or(|since| read >= since))
     }
 
-    /// `since`, or the time before which lists are stale if that is later.
+    /// Returns `since`, or the time before which lists are stale, if later.
     pub(super) fn bound(&self, since: Option<Instant>) -> Option<Instant> {
         // `None` is less than any bound.
         since.max(self.0.lock().stale)
     }
 
-    /// Start of the last list that succeeded.
+    /// Returns the start of the last successful list.
     pub(super) fn read(&self) -> Option<Instant> {
         self.0.lock().read
     }
@@ -135,7 +134,7 @@ impl Pace {
         self.0.lock().was_read
     }
 
-    /// How long a list that is needed at `now` waits.
+    /// Returns the wait of a list that is needed at `now`.
     pub(super) fn rest(&self, now: Instant) -> Duration {
         let state = self.0.lock();
         let spacing = (state.took * SPACING).min(state.took + LONGEST_REST);
@@ -150,7 +149,7 @@ impl Pace {
         state.hurried = None;
     }
 
-    /// Records a list whose content is of `as_of` or later.
+    /// Records a list with content of `as_of` or later.
     pub(super) fn done(&self, as_of: Instant, took: Duration, changed: bool) {
         let mut state = self.0.lock();
         state.read = Some(as_of);
@@ -172,7 +171,7 @@ impl Pace {
         state.retry_after = error.retry_after();
     }
 
-    /// Makes every list that began before `now` stale, including a running one.
+    /// Makes every list from before `now` stale, including a running one.
     pub(super) fn stale(&self, now: Instant) {
         let mut state = self.0.lock();
         state.stale = Some(now);
@@ -180,8 +179,7 @@ impl Pace {
         state.unchanged = 0;
     }
 
-    /// Starts again with short intervals. The first one counts from now: an object that was just written is not ready
-    /// yet.
+    /// Starts again with short intervals. The first one counts from now: an object is not ready right after a write.
     pub(super) fn hurry(&self, now: Instant) {
         self.0.lock().hurry(now);
     }
@@ -196,7 +194,7 @@ impl Pace {
         self.0.lock().watched.remove(id);
     }
 
-    /// When the background reader must list the kind; `None` if the kind is not requested.
+    /// Returns the time at which the background reader must list the kind; `None` if the kind is not requested.
     pub(super) fn due(
         &self,
         now: Instant,
@@ -246,7 +244,7 @@ impl State {
         self.hurried.get_or_insert(now);
     }
 
-    /// `idle` after a change, growing with each list without a change up to `rest`.
+    /// Returns `idle` after a change, growing with each list without a change up to `rest`.
     fn idle_interval(&self, idle: Duration, rest: Duration) -> Duration {
         let factor = IDLE_GROWTH.saturating_pow(self.unchanged.min(16));
         idle.saturating_mul(factor).min(rest.max(idle))

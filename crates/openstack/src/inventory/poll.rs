@@ -10,12 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Inner, Kind};
 
-/// The wait when no kind is due.
+/// Wait when no kind is due.
 const LONG: Duration = Duration::from_secs(3600);
-/// Kinds that are due within this time are listed together.
+/// Kinds due within this time are listed together.
 const TOGETHER: Duration = Duration::from_millis(5);
 
-/// Lists kinds when they are due, until the inventory is dropped.
+/// Lists due kinds, until the inventory is dropped.
 pub(super) async fn run(inner: Weak<Inner>, wake: Arc<Notify>, stop: CancellationToken) {
     loop {
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! The common properties of all observed objects.
+//! Common properties of all observed objects.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,23 @@ use crate::volume::{
     Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
 };
 
-/// An object that can be found by id, name, tag, description and parent.
+/// Object that can be found by id, name, tag, description and parent.
 pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
-    /// Its kind.
+    /// Kind of the object.
     const KIND: Kind;
-    /// Its id, unique within its kind.
+    /// Returns the id, unique within the kind.
     fn id(&self) -> &str;
-    /// Its name; for a floating IP its address.
+    /// Returns the name; for a floating IP the address.
     fn name(&self) -> &str;
-    /// Its tags.
+    /// Returns the tags.
     fn tags(&self) -> &[String] {
         &[]
     }
-    /// Its description.
+    /// Returns the description.
     fn description(&self) -> &str {
         ""
     }
-    /// Id of the object that it belongs to: a port's device, a subnet's network, a floating IP's or trunk's port, a
+    /// Returns the id of the parent object: a port's device, a subnet's network, a floating IP's or trunk's port, a
     /// volume's server, a listener's, pool's or monitor's owner, a member's pool.
     fn parent(&self) -> Option<&str> {
         None
@@ -40,23 +40,23 @@ pub trait Resource: Clone + PartialEq + Send + Sync + Sized + 'static {
     fn is_pending(&self) -> bool {
         false
     }
-    /// Sorts lists whose order is arbitrary, so that they compare equal.
+    /// Sorts lists in arbitrary order, so that equal lists compare equal.
     fn sort(&mut self) {}
 }
 
-/// The quota of a project for one resource.
+/// Quota of a project for one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// `service/resource`, for example `network/port` or `compute/cores`.
     pub id: String,
-    /// The maximum; negative for no limit.
+    /// Maximum; negative for no limit.
     pub limit: i64,
-    /// The number of existing and reserved objects, if the service returns it.
+    /// Number of existing and reserved objects, if the service returns it.
     pub used: Option<i64>,
 }
 
 impl Quota {
-    /// How many more objects can be created; `None` for no limit or an unknown use.
+    /// Returns the number of objects that can still be created; `None` for no limit or an unknown use.
     pub fn left(&self) -> Option<i64> {
         (self.limit >= 0).then_some(())?;
         Some((self.limit - self.used?).max(0))

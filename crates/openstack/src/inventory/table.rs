@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::Resource;
 
-/// The objects of one kind at one moment, in the order of their ids.
+/// Objects of one kind at one moment, in the order of their ids.
 #[derive(Clone, Debug)]
 pub struct Table<T> {
     items: Vec<Arc<T>>,
@@ -18,14 +18,14 @@ pub struct Table<T> {
 type Index<T> = HashMap<String, Vec<Arc<T>>>;
 
 impl<T> Default for Table<T> {
-    /// An empty table that counts as read.
+    /// Returns an empty table that counts as listed.
     fn default() -> Self {
         Self::with(Vec::new(), true)
     }
 }
 
 impl<T> Table<T> {
-    /// `items` are in the order of their ids.
+    /// Creates a table of `items`, sorted by id.
     pub(super) fn with(items: Vec<Arc<T>>, is_read: bool) -> Self {
         Self {
             items,
@@ -42,7 +42,7 @@ impl<T> Table<T> {
         self.is_read
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -52,27 +52,27 @@ impl<T> Table<T> {
         self.items.is_empty()
     }
 
-    /// All objects.
+    /// Returns all objects.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.items.iter()
     }
 }
 
 impl<T: Resource> Table<T> {
-    /// A table of these objects, of which no two have the same id, for tests of functions of views.
+    /// Creates a table of these objects, for tests of functions of views. No two objects may have the same id.
     pub fn of(items: impl IntoIterator<Item = T>) -> Self {
         let mut items: Vec<_> = items.into_iter().map(Arc::new).collect();
         items.sort_by(|a, b| a.id().cmp(b.id()));
         Self::with(items, true)
     }
 
-    /// The object with this id.
+    /// Returns the object with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<T>> {
         let found = self.items.binary_search_by(|item| item.id().cmp(id)).ok()?;
         self.items.get(found)
     }
 
-    /// The objects with this name.
+    /// Returns the objects with this name.
     pub fn named(&self, name: &str) -> &[Arc<T>] {
         let index = || self.index(|item| vec![item.name()]);
         self.by_name
@@ -81,7 +81,7 @@ impl<T: Resource> Table<T> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The objects with this tag.
+    /// Returns the objects with this tag.
     pub fn tagged(&self, tag: &str) -> &[Arc<T>] {
         let index = || self.index(|item| item.tags().iter().map(String::as_str).collect());
         self.by_tag
@@ -90,7 +90,7 @@ impl<T: Resource> Table<T> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// The objects whose parent has this id: see [`Resource::parent`].
+    /// Returns the objects with this parent: see [`Resource::parent`].
     pub fn of_parent(&self, id: &str) -> &[Arc<T>] {
         let index = || self.index(|item| item.parent().into_iter().collect());
         self.by_parent

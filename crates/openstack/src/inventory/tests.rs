@@ -527,7 +527,7 @@ async fn only_pools_that_changed_are_asked_for_their_members() {
     assert_eq!(view.members.len(), 2);
 }
 
-/// The words of a service that lacks something.
+/// Nova's answer about an absent resource.
 async fn absent() -> (StatusCode, Json<Value>) {
     let fault = json!({"itemNotFound": {"code": 404, "message": "no such resource"}});
     (StatusCode::NOT_FOUND, Json(fault))

@@ -17,7 +17,7 @@ use crate::network::{
     Trunk, TrunkCreate,
 };
 
-/// A resource of Neutron that can carry tags.
+/// Neutron resource with tags.
 pub trait Taggable: Observed {
     /// Plural in the URL.
     const COLLECTION: &str;
@@ -48,7 +48,7 @@ taggable! {
 
 /// Compute.
 impl Inventory {
-    /// Creates a server; it is `BUILD` when this returns.
+    /// Creates a server; the server is `BUILD` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -57,7 +57,7 @@ impl Inventory {
         Ok(self.fold(server))
     }
 
-    /// Deletes a server; it is known as being deleted until it is no longer listed.
+    /// Deletes a server. The inventory shows a pending deletion until a list no longer has the server.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -156,7 +156,7 @@ impl Inventory {
         Ok(self.fold(self.session().network().update_port(id, change).await?))
     }
 
-    /// Adds a security group to a port, or takes it off.
+    /// Adds a security group to a port, or removes it.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -179,7 +179,8 @@ impl Inventory {
         Ok(self.fold(network.set_port_pairs(id, add, remove).await?))
     }
 
-    /// The same with pairs, of which those without a hardware address have that of the port.
+    /// As [`set_port_pairs`](Self::set_port_pairs), with pairs; a pair without a hardware address gets the one of the
+    /// port.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -217,8 +218,8 @@ impl Inventory {
         Ok(self.fold(self.session().network().update_router(id, change).await?))
     }
 
-    /// Adds and removes routes of a router: with the extension `extraroute-atomic` (`atomic`) in one request for each of
-    /// the two, otherwise in one change of the router at the revision that is read.
+    /// Adds and removes routes of a router. With the extension `extraroute-atomic` (`atomic`), sends one request for
+    /// each of the two; otherwise changes the router at the revision just read.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -234,7 +235,7 @@ impl Inventory {
             self.fold(network.change_routes(router, add, remove).await?);
             return Ok(());
         }
-        // First those that go: they count against the limit of the router.
+        // Removals first: the old routes count against the limit of the router.
         if !remove.is_empty() {
             self.fold(network.remove_routes(router, remove).await?);
         }
@@ -266,7 +267,7 @@ impl Inventory {
         Ok(port)
     }
 
-    /// Disconnects a router from a subnet. Succeeds if they are not connected.
+    /// Disconnects a router from a subnet. Succeeds without a connection.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -486,7 +487,8 @@ impl Inventory {
         Ok(())
     }
 
-    /// Deletes a load balancer in a cascade; it is known as being deleted until it is no longer listed.
+    /// Deletes a load balancer in a cascade. The inventory shows a pending deletion until a list no longer has the load
+    /// balancer.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -706,7 +708,7 @@ impl Inventory {
 }
 
 impl Inventory {
-    /// Updates the inventory after a deletion that is complete when its answer arrives.
+    /// Updates the inventory after a deletion that is complete with its answer.
     pub(super) fn deleted<T: Observed>(&self, id: &str, result: Result<()>) -> Result<()> {
         absent_is_fine(result)?;
         self.fold_gone::<T>(id);

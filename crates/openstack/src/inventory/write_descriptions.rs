@@ -1,4 +1,4 @@
-//! Writes of one text to resources that exist: descriptions, and the tags of servers.
+//! Writes of one text to existing resources: descriptions, and the tags of servers.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ use crate::network::{FloatingIp, Network, Port, Router, SecurityGroup, Subnet};
 use crate::service::Service;
 use crate::volume::Volume;
 
-/// A resource whose description can be changed, with nothing else.
+/// Resource whose description can be changed alone.
 pub trait Described: Observed {
     #[doc(hidden)]
     const SERVICE: Service;
@@ -56,8 +56,8 @@ impl Described for LoadBalancer {
 }
 
 impl Inventory {
-    /// Changes the description of a resource, for example `inventory.set_description::<Router>(id, text)`. A load balancer
-    /// is immutable afterwards until it is ready again.
+    /// Changes the description of a resource, for example `inventory.set_description::<Router>(id, text)`. A load
+    /// balancer is immutable afterwards until it is ready again.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -69,8 +69,9 @@ impl Inventory {
         Ok(())
     }
 
-    /// Changes the description of a floating IP, which stays where `known` has it: Neutron associates it again in each
-    /// change, and takes no port with several addresses without one of them.
+    /// Changes the description of a floating IP without moving it: the request repeats port and address of `known`,
+    /// because Neutron associates the floating IP again in each change, and rejects a port with several addresses
+    /// without one of them.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

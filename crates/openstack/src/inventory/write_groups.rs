@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::volume::{GroupSnapshot, GroupSnapshotCreate, VolumeGroup, VolumeGroupCreate};
 
 impl Inventory {
-    /// Creates a group of volumes; it is `creating` when this returns.
+    /// Creates a group of volumes; the group is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -15,7 +15,7 @@ impl Inventory {
         Ok(self.fold(self.session().volume().create_group(group).await?))
     }
 
-    /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
+    /// Adds volumes to a group, and removes others; the group is `updating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -31,7 +31,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Deletes a group without volumes; it is known as being deleted until it is no longer listed.
+    /// Deletes a group without volumes. The inventory shows a pending deletion until a list no longer has the group.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -42,8 +42,8 @@ impl Inventory {
         })
     }
 
-    /// Takes a snapshot of each volume of a group; it is `creating` when this returns. The snapshots of the volumes are
-    /// known from the next list on.
+    /// Takes a snapshot of each volume of a group; the group snapshot is `creating` on return. The snapshots of the
+    /// volumes are known from the next list on.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -57,7 +57,8 @@ impl Inventory {
         Ok(self.fold(created))
     }
 
-    /// Deletes a snapshot of a group with its snapshots; it is known as being deleted until it is no longer listed.
+    /// Deletes a group snapshot with its snapshots. The inventory shows a pending deletion until a list no longer has
+    /// the group snapshot.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

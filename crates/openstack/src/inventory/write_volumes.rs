@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::volume::{Backup, BackupCreate, Snapshot, SnapshotCreate, Volume, VolumeCreate};
 
 impl Inventory {
-    /// Creates a volume; it is `creating` when this returns.
+    /// Creates a volume; the volume is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -16,7 +16,7 @@ impl Inventory {
         Ok(self.fold(self.session().volume().create(volume).await?))
     }
 
-    /// Deletes a volume; it is known as being deleted until it is no longer listed.
+    /// Deletes a volume. The inventory shows a pending deletion until a list no longer has the volume.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -27,7 +27,7 @@ impl Inventory {
         })
     }
 
-    /// Extends a volume to a size in GiB; it is `extending` when this returns.
+    /// Extends a volume to a size in GiB; the volume is `extending` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -37,7 +37,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Gives a volume another type; it is `retyping` when this returns.
+    /// Gives a volume another type; the volume is `retyping` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -61,7 +61,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Attaches a volume to a server; it is `reserved` or `attaching` when this returns.
+    /// Attaches a volume to a server; the volume is `reserved` or `attaching` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -72,10 +72,11 @@ impl Inventory {
         Ok(())
     }
 
-    /// Detaches a volume from a server; it is `detaching` when this returns.
+    /// Detaches a volume from a server; the volume is `detaching` on return.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request; [`is_absent`](crate::Error::is_absent) if Nova knows no server or no volume of it.
+    /// The [`Error`](crate::Error) of the request; [`is_absent`](crate::Error::is_absent) if Nova does not know the
+    /// server, or the volume on it.
     pub async fn detach_volume(&self, server: &str, volume: &str) -> Result<()> {
         let compute = self.session().compute();
         compute.detach_volume(server, volume).await?;
@@ -101,7 +102,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Creates a snapshot; it is `creating` when this returns.
+    /// Creates a snapshot; the snapshot is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -109,7 +110,7 @@ impl Inventory {
         Ok(self.fold(self.session().volume().create_snapshot(snapshot).await?))
     }
 
-    /// Deletes a snapshot; it is known as being deleted until it is no longer listed.
+    /// Deletes a snapshot. The inventory shows a pending deletion until a list no longer has the snapshot.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -120,7 +121,7 @@ impl Inventory {
         })
     }
 
-    /// Creates a backup; it is `creating` when this returns.
+    /// Creates a backup; the backup is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -128,7 +129,7 @@ impl Inventory {
         Ok(self.fold(self.session().volume().create_backup(backup).await?))
     }
 
-    /// Deletes a backup; it is known as being deleted until it is no longer listed.
+    /// Deletes a backup. The inventory shows a pending deletion until a list no longer has the backup.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -139,7 +140,7 @@ impl Inventory {
         })
     }
 
-    /// The status of a volume after a write whose answer does not contain it.
+    /// Sets the status of a volume after a write whose answer lacks the volume.
     fn volume_becomes(&self, id: &str, status: &str) {
         self.fold_with::<Volume>(id, |volume| status.clone_into(&mut volume.status));
     }

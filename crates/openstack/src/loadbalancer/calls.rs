@@ -26,7 +26,7 @@ pub struct LoadBalancing {
 }
 
 impl Session {
-    /// Octavia.
+    /// Returns the calls to Octavia.
     pub fn load_balancer(&self) -> LoadBalancing {
         LoadBalancing::new(self.clone())
     }
@@ -37,7 +37,7 @@ impl LoadBalancing {
         Self { session }
     }
 
-    /// Load balancers of a project.
+    /// Lists the load balancers of a project.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -48,7 +48,7 @@ impl LoadBalancing {
         self.session.list(call, "loadbalancers").await
     }
 
-    /// One load balancer.
+    /// Returns one load balancer.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -79,7 +79,8 @@ impl LoadBalancing {
             .loadbalancer)
     }
 
-    /// Creates a load balancer, with its parts if the request has them; it is `PENDING_CREATE` when this returns.
+    /// Creates a load balancer, with its parts if the request has them; the load balancer is `PENDING_CREATE` on
+    /// return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -113,8 +114,8 @@ impl LoadBalancing {
         self.session.done(call).await
     }
 
-    /// Replaces the amphorae of a load balancer, which also repairs one in ERROR. Rejected by most clouds unless the
-    /// user is an administrator of load balancing.
+    /// Replaces the amphorae of a load balancer, which also repairs one in ERROR. Most clouds reject the request unless
+    /// the user is an administrator of load balancing.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -127,7 +128,7 @@ impl LoadBalancing {
         self.session.done(call).await
     }
 
-    /// Listeners of a project.
+    /// Lists the listeners of a project.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -138,7 +139,7 @@ impl LoadBalancing {
         self.session.list(call, "listeners").await
     }
 
-    /// One listener.
+    /// Returns one listener.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -185,7 +186,7 @@ impl LoadBalancing {
             .await
     }
 
-    /// Pools of a project.
+    /// Lists the pools of a project.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -196,7 +197,7 @@ impl LoadBalancing {
         self.session.list(call, "pools").await
     }
 
-    /// One pool.
+    /// Returns one pool.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -242,7 +243,7 @@ impl LoadBalancing {
             .await
     }
 
-    /// Health monitors of a project.
+    /// Lists the health monitors of a project.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -252,7 +253,7 @@ impl LoadBalancing {
         self.session.list(call, "healthmonitors").await
     }
 
-    /// One health monitor.
+    /// Returns one health monitor.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -299,7 +300,7 @@ impl LoadBalancing {
             .await
     }
 
-    /// Members of a pool.
+    /// Lists the members of a pool.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -369,7 +370,7 @@ impl LoadBalancing {
         self.session.done(call).await
     }
 
-    /// The enabled drivers.
+    /// Returns the enabled drivers.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -382,7 +383,7 @@ impl LoadBalancing {
             .await
     }
 
-    /// The flavors.
+    /// Returns the flavors.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

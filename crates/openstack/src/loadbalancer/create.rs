@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::resource::{AdditionalVip, SessionPersistence};
 
-/// A new load balancer, with its parts if set.
+/// New load balancer, with its parts if set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadBalancerCreate {
     /// Name.
@@ -23,7 +23,7 @@ pub struct LoadBalancerCreate {
     /// Network of the virtual address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_network_id: Option<String>,
-    /// An existing port with the virtual address, in place of subnet and network.
+    /// Existing port with the virtual address, in place of subnet and network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vip_port_id: Option<String>,
     /// Further virtual addresses in the network of the first one (API 2.26).
@@ -46,7 +46,7 @@ pub struct LoadBalancerCreate {
     pub listeners: Vec<ListenerCreate>,
 }
 
-/// A change of a load balancer.
+/// Change of a load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LoadBalancerUpdate {
     /// Tags.
@@ -54,7 +54,7 @@ pub struct LoadBalancerUpdate {
     pub tags: Option<Vec<String>>,
 }
 
-/// A new listener, within a tree or on an existing load balancer.
+/// New listener, within a tree or on an existing load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct ListenerCreate {
     /// Name.
@@ -66,19 +66,19 @@ pub struct ListenerCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The load balancer; absent within a tree.
+    /// Load balancer; absent within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
-    /// An existing pool.
+    /// Existing pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
-    /// A new pool with its members and monitor.
+    /// New pool with its members and monitor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool: Option<PoolCreate>,
-    /// Who may connect; everyone if absent (API 2.12; not with the `ovn` driver).
+    /// Ranges of clients that may connect; everyone if absent (API 2.12; not with the `ovn` driver).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cidrs: Option<Vec<String>>,
-    /// The most connections; -1 for no limit.
+    /// Maximum number of connections; -1 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_limit: Option<i64>,
     /// Milliseconds of client silence until a connection is closed.
@@ -93,10 +93,10 @@ pub struct ListenerCreate {
     /// Milliseconds for further packets to inspect content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_tcp_inspect: Option<i64>,
-    /// Headers that are added to requests; of `HTTP` and `TERMINATED_HTTPS` alone.
+    /// Headers added to requests; of `HTTP` and `TERMINATED_HTTPS` alone.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub insert_headers: BTreeMap<String, String>,
-    /// The certificate, as the URL of a secret or container of the key manager; of `TERMINATED_HTTPS` alone.
+    /// Certificate, as the URL of a secret or container of the key manager; of `TERMINATED_HTTPS` alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_tls_container_ref: Option<String>,
     /// Tags.
@@ -104,16 +104,16 @@ pub struct ListenerCreate {
     pub tags: Vec<String>,
 }
 
-/// A change of a listener.
+/// Change of a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ListenerUpdate {
     /// Name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Who may connect.
+    /// Ranges of clients that may connect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_cidrs: Option<Vec<String>>,
-    /// The most connections; -1 for no limit.
+    /// Maximum number of connections; -1 for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection_limit: Option<i64>,
     /// Milliseconds of client silence until a connection is closed.
@@ -128,13 +128,13 @@ pub struct ListenerUpdate {
     /// Milliseconds for further packets to inspect content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_tcp_inspect: Option<i64>,
-    /// Headers that are added to requests.
+    /// Headers added to requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert_headers: Option<BTreeMap<String, String>>,
-    /// The certificate.
+    /// Certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_tls_container_ref: Option<String>,
-    /// The pool.
+    /// Pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_pool_id: Option<String>,
     /// Tags.
@@ -142,7 +142,7 @@ pub struct ListenerUpdate {
     pub tags: Option<Vec<String>>,
 }
 
-/// A new pool, within a tree or on an existing listener.
+/// New pool, within a tree or on an existing listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct PoolCreate {
     /// Name.
@@ -154,10 +154,10 @@ pub struct PoolCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The listener; absent within a tree.
+    /// Listener; absent within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener_id: Option<String>,
-    /// The load balancer, for a pool without a listener.
+    /// Load balancer, for a pool without a listener.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loadbalancer_id: Option<String>,
     /// Session persistence: clients stay with one member.
@@ -174,7 +174,7 @@ pub struct PoolCreate {
     pub tags: Vec<String>,
 }
 
-/// A change of a pool.
+/// Change of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PoolUpdate {
     /// Name.
@@ -188,7 +188,7 @@ pub struct PoolUpdate {
     pub session_persistence: Option<Option<SessionPersistence>>,
 }
 
-/// A new member.
+/// New member.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct MemberCreate {
     /// Name.
@@ -197,10 +197,10 @@ pub struct MemberCreate {
     pub address: String,
     /// Port.
     pub protocol_port: u16,
-    /// Subnet through which the address is reached; that of the load balancer if absent.
+    /// Subnet of the address; the subnet of the load balancer if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<String>,
-    /// Port that the health monitor asks; that of the member if absent.
+    /// Port for health checks; the member's port if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor_port: Option<u16>,
     /// Share of the traffic.
@@ -211,18 +211,18 @@ pub struct MemberCreate {
     pub tags: Vec<String>,
 }
 
-/// A change of a member.
+/// Change of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemberUpdate {
     /// Share of the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<i64>,
-    /// Port that the health monitor asks; `Some(None)` for that of the member.
+    /// Port for health checks; `Some(None)` for the member's port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor_port: Option<Option<u16>>,
 }
 
-/// A new health monitor.
+/// New health monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct MonitorCreate {
     /// Name.
@@ -238,21 +238,21 @@ pub struct MonitorCreate {
     pub max_retries: i64,
     /// Bad checks until a member is down.
     pub max_retries_down: i64,
-    /// The pool; absent within a tree.
+    /// Pool; absent within a tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool_id: Option<String>,
     /// `GET`, ...; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
-    /// Path that is asked; of HTTP monitors alone.
+    /// Path of the check; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_path: Option<String>,
-    /// Status that counts as good; of HTTP monitors alone.
+    /// Expected status; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_codes: Option<String>,
 }
 
-/// A change of a health monitor.
+/// Change of a health monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MonitorUpdate {
     /// Name.
@@ -273,10 +273,10 @@ pub struct MonitorUpdate {
     /// `GET`, ...; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_method: Option<String>,
-    /// Path that is asked; of HTTP monitors alone.
+    /// Path of the check; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_path: Option<String>,
-    /// Status that counts as good; of HTTP monitors alone.
+    /// Expected status; of HTTP monitors alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_codes: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Resources of Octavia. The lists of fields below are those that lists request.
+//! Resources of Octavia. A list request asks for exactly the fields below.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A reference to another object.
+/// Reference to another object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
-    /// Its id.
+    /// Id of the object.
     pub id: String,
 }
 
-/// A load balancer.
+/// Load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancer {
@@ -28,15 +28,15 @@ pub struct LoadBalancer {
     pub provisioning_status: String,
     /// `ONLINE`, `OFFLINE`, `DEGRADED`, `ERROR` or `NO_MONITOR`.
     pub operating_status: String,
-    /// Its virtual address.
+    /// Virtual address.
     pub vip_address: String,
-    /// Port of that address.
+    /// Port of the virtual address.
     pub vip_port_id: String,
-    /// Subnet of that address.
+    /// Subnet of the virtual address.
     pub vip_subnet_id: String,
-    /// Network of that address.
+    /// Network of the virtual address.
     pub vip_network_id: String,
-    /// Its other addresses, on the same port (API 2.26).
+    /// Further virtual addresses, on the same port (API 2.26).
     pub additional_vips: Vec<AdditionalVip>,
     /// Driver, for example `amphora` or `ovn`.
     pub provider: String,
@@ -44,13 +44,13 @@ pub struct LoadBalancer {
     pub flavor_id: Option<String>,
     /// Availability zone.
     pub availability_zone: Option<String>,
-    /// Its listeners.
+    /// Listeners.
     pub listeners: Vec<Reference>,
-    /// Its pools.
+    /// Pools.
     pub pools: Vec<Reference>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -81,18 +81,18 @@ impl LoadBalancer {
     }
 }
 
-/// A further virtual address of a load balancer, in the network of the first one.
+/// Further virtual address of a load balancer, in the network of the first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AdditionalVip {
     /// Subnet of the address.
     pub subnet_id: String,
-    /// The address; in a request, Octavia chooses one if it is absent.
+    /// Address; in a request, Octavia chooses one if absent.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ip_address: String,
 }
 
-/// A listener: one open port of a load balancer.
+/// Listener: one open port of a load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Listener {
@@ -108,9 +108,9 @@ pub struct Listener {
     pub protocol_port: u16,
     /// Pool that takes the traffic.
     pub default_pool_id: Option<String>,
-    /// Who may connect; everyone if empty.
+    /// Ranges of clients that may connect; everyone if empty.
     pub allowed_cidrs: Vec<String>,
-    /// The most connections; -1 for no limit.
+    /// Maximum number of connections; -1 for no limit.
     pub connection_limit: Option<i64>,
     /// Milliseconds of client silence until a connection is closed.
     pub timeout_client_data: Option<i64>,
@@ -120,11 +120,11 @@ pub struct Listener {
     pub timeout_member_data: Option<i64>,
     /// Milliseconds for further packets to inspect content.
     pub timeout_tcp_inspect: Option<i64>,
-    /// Headers that are added to requests.
+    /// Headers added to requests.
     pub insert_headers: Map<String, Value>,
-    /// The certificate in the key manager; of `TERMINATED_HTTPS` alone.
+    /// Certificate in the key manager; of `TERMINATED_HTTPS` alone.
     pub default_tls_container_ref: Option<String>,
-    /// The load balancer, as a list of one.
+    /// Load balancer, as a list of one.
     pub loadbalancers: Vec<Reference>,
     /// As for load balancers.
     pub provisioning_status: String,
@@ -157,7 +157,7 @@ impl Listener {
     ];
 }
 
-/// A pool: the servers behind a listener.
+/// Pool: the servers behind a listener.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pool {
@@ -173,13 +173,13 @@ pub struct Pool {
     pub lb_algorithm: String,
     /// Session persistence: clients stay with one member.
     pub session_persistence: Option<SessionPersistence>,
-    /// Its health monitor.
+    /// Health monitor.
     pub healthmonitor_id: Option<String>,
-    /// Its members.
+    /// Members.
     pub members: Vec<Reference>,
-    /// The listeners it serves.
+    /// Listeners with this pool.
     pub listeners: Vec<Reference>,
-    /// The load balancer, as a list of one.
+    /// Load balancer, as a list of one.
     pub loadbalancers: Vec<Reference>,
     /// As for load balancers.
     pub provisioning_status: String,
@@ -210,7 +210,7 @@ impl Pool {
     ];
 }
 
-/// How clients stay with the members of a pool.
+/// Rule by which clients stay with a member of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SessionPersistence {
@@ -222,7 +222,7 @@ pub struct SessionPersistence {
     pub persistence_timeout: Option<i64>,
 }
 
-/// A member: one server of a pool.
+/// Member: one server of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Member {
@@ -236,7 +236,7 @@ pub struct Member {
     pub protocol_port: u16,
     /// Subnet through which the address is reached.
     pub subnet_id: Option<Arc<str>>,
-    /// Port that the health monitor asks, if another.
+    /// Port for health checks, if not the member's port.
     pub monitor_port: Option<u16>,
     /// Share of the traffic.
     pub weight: i64,
@@ -246,13 +246,13 @@ pub struct Member {
     pub operating_status: Arc<str>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Pool it belongs to. Octavia does not return it; the call fills it in.
+    /// Pool of the member. Octavia does not return the id; the call fills it in.
     pub pool_id: Arc<str>,
 }
 
 impl Member {
-    /// Sets the pool. What many members have in common is held once, in `shared`: a hundred pools of a thousand nodes have
-    /// a hundred thousand members.
+    /// Sets the pool. Common texts of many members are stored once, in `shared`: a hundred pools of a thousand nodes
+    /// have a hundred thousand members.
     pub(super) fn set_pool(&mut self, pool: &Arc<str>, shared: &mut HashSet<Arc<str>>) {
         self.pool_id = Arc::clone(pool);
         let statuses = [&mut self.provisioning_status, &mut self.operating_status];
@@ -265,7 +265,7 @@ impl Member {
     }
 }
 
-/// A health monitor.
+/// Health monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Monitor {
@@ -286,27 +286,27 @@ pub struct Monitor {
     pub max_retries_down: i64,
     /// `GET`, ...; of HTTP monitors alone.
     pub http_method: Option<String>,
-    /// Path that is asked; of HTTP monitors alone.
+    /// Path of the check; of HTTP monitors alone.
     pub url_path: Option<String>,
-    /// Status that counts as good; of HTTP monitors alone.
+    /// Expected status; of HTTP monitors alone.
     pub expected_codes: Option<String>,
-    /// The pool, as a list of one.
+    /// Pool, as a list of one.
     pub pools: Vec<Reference>,
     /// As for load balancers.
     pub provisioning_status: String,
 }
 
-/// A driver of load balancers.
+/// Driver of load balancers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provider {
     /// Name.
     pub name: String,
-    /// For people.
+    /// Description for people.
     pub description: String,
 }
 
-/// A flavor of load balancers.
+/// Flavor of load balancers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LbFlavor {
@@ -318,7 +318,7 @@ pub struct LbFlavor {
     pub enabled: bool,
 }
 
-/// Octavia's quota; a negative limit is none.
+/// Octavia's quota; a negative limit means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LoadBalancerQuota {

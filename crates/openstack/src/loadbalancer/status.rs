@@ -14,7 +14,7 @@ pub struct LoadBalancerStatus {
     pub provisioning_status: String,
     /// `ONLINE`, `OFFLINE`, `DEGRADED`, ...
     pub operating_status: String,
-    /// Its listeners.
+    /// Listeners.
     pub listeners: Vec<ListenerStatus>,
 }
 
@@ -30,7 +30,7 @@ pub struct ListenerStatus {
     pub provisioning_status: String,
     /// `ONLINE`, `OFFLINE`, `DEGRADED`, ...
     pub operating_status: String,
-    /// Its pools.
+    /// Pools.
     pub pools: Vec<PoolStatus>,
 }
 
@@ -46,7 +46,7 @@ pub struct PoolStatus {
     pub provisioning_status: String,
     /// `ONLINE`, `OFFLINE`, `DEGRADED`, ...
     pub operating_status: String,
-    /// Its members.
+    /// Members.
     pub members: Vec<MemberStatus>,
 }
 

@@ -24,17 +24,17 @@ pub struct Networking {
     session: Session,
 }
 
-/// The filter of a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
+/// Filter of a list: (field, value) pairs as Neutron takes them, for example `("name", "x")`.
 pub type Filter<'a> = &'a [(&'a str, &'a str)];
 
-/// The body of a change of routes.
+/// Body of a change of routes.
 #[derive(Serialize)]
 struct Routes<'a> {
     routes: &'a [ExtraRoute],
 }
 
 impl Session {
-    /// Neutron.
+    /// Returns the calls to Neutron.
     pub fn network(&self) -> Networking {
         Networking::new(self.clone())
     }
@@ -45,7 +45,7 @@ impl Networking {
         Self { session }
     }
 
-    /// Networks: the project's own, shared and external ones.
+    /// Lists the networks: the project's own, shared and external ones.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -54,7 +54,7 @@ impl Networking {
             .await
     }
 
-    /// One network.
+    /// Returns one network.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -83,7 +83,7 @@ impl Networking {
         self.update("/networks/{id}", id, "network", change).await
     }
 
-    /// Deletes a network, which must have no ports except those of its DHCP.
+    /// Deletes a network. Ports other than the ones for DHCP must not remain.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -93,7 +93,7 @@ impl Networking {
             .await
     }
 
-    /// Subnets of all networks that the project sees.
+    /// Lists the subnets of all networks visible to the project.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -102,7 +102,7 @@ impl Networking {
             .await
     }
 
-    /// One subnet.
+    /// Returns one subnet.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -141,7 +141,7 @@ impl Networking {
             .await
     }
 
-    /// Ports.
+    /// Lists the ports.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -149,7 +149,7 @@ impl Networking {
         self.list("/ports", "ports", filter, Port::FIELDS).await
     }
 
-    /// One port.
+    /// Returns one port.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -183,9 +183,9 @@ impl Networking {
         self.update("/ports/{id}", id, "port", change).await
     }
 
-    /// Adds ranges to the allowed address pairs of a port, and removes ranges. The port is read first, and is changed
-    /// at that revision alone, so that a change by others in between is an error instead of being undone. Pairs with
-    /// another hardware address than the port's stay.
+    /// Adds ranges to the allowed address pairs of a port, and removes ranges. The port is read first and changed only
+    /// at the same revision, so that a concurrent change by others causes an error instead of being undone. Pairs with
+    /// a hardware address other than the port's stay.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -206,7 +206,8 @@ impl Networking {
             .await
     }
 
-    /// The same with pairs, of which those without a hardware address have that of the port.
+    /// As [`set_port_pairs`](Self::set_port_pairs), with pairs; a pair without a hardware address gets the one of the
+    /// port.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -249,8 +250,8 @@ impl Networking {
         self.session.one(call, "port").await
     }
 
-    /// Adds a security group to a port, or takes it off. The port is read first, and is changed at that revision
-    /// alone, so that a change by others in between is an error instead of being undone.
+    /// Adds a security group to a port, or removes it. The port is read first and changed only at the same revision, so
+    /// that a concurrent change by others causes an error instead of being undone.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -287,7 +288,7 @@ impl Networking {
             .await
     }
 
-    /// Routers.
+    /// Lists the routers.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -296,7 +297,7 @@ impl Networking {
             .await
     }
 
-    /// One router.
+    /// Returns one router.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -325,7 +326,7 @@ impl Networking {
         self.update("/routers/{id}", id, "router", change).await
     }
 
-    /// Adds routes to a router in one request (extension `extraroute-atomic`). Those that it has stay.
+    /// Adds routes to a router in one request (extension `extraroute-atomic`). Existing routes stay.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -336,7 +337,7 @@ impl Networking {
             .await
     }
 
-    /// Removes routes from a router in one request (extension `extraroute-atomic`). Succeeds if they are not there.
+    /// Removes routes from a router in one request (extension `extraroute-atomic`). Succeeds for absent routes.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -347,8 +348,9 @@ impl Networking {
             .await
     }
 
-    /// Adds and removes routes of a router without the extension `extraroute-atomic`. The router is read first, and is
-    /// changed at that revision alone, so that a change by others in between is an error instead of being undone.
+    /// Adds and removes routes of a router without the extension `extraroute-atomic`. The router is read first and
+    /// changed only at the same revision, so that a concurrent change by others causes an error instead of being
+    /// undone.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -379,7 +381,7 @@ impl Networking {
         self.session.one(call, "router").await
     }
 
-    /// Deletes a router, which must have no interfaces.
+    /// Deletes a router without interfaces.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -407,7 +409,7 @@ impl Networking {
             .await
     }
 
-    /// Security groups with their rules.
+    /// Lists the security groups with their rules.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -421,7 +423,7 @@ impl Networking {
         .await
     }
 
-    /// One security group.
+    /// Returns one security group.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -459,7 +461,7 @@ impl Networking {
             .await
     }
 
-    /// Deletes a security group, which must not be in use.
+    /// Deletes a security group. Fails while ports use the group.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -496,7 +498,7 @@ impl Networking {
             .await
     }
 
-    /// Floating IPs.
+    /// Lists the floating IPs.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -505,7 +507,7 @@ impl Networking {
             .await
     }
 
-    /// One floating IP.
+    /// Returns one floating IP.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -526,7 +528,7 @@ impl Networking {
         self.create("/floatingips", "floatingip", floating_ip).await
     }
 
-    /// Associates a floating IP with a port, or disassociates it.
+    /// Associates a floating IP with a port, or ends the association.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -549,7 +551,7 @@ impl Networking {
             .await
     }
 
-    /// Trunks.
+    /// Lists the trunks.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -584,7 +586,7 @@ impl Networking {
             .await
     }
 
-    /// Deletes a trunk, with its subports, whose ports stay.
+    /// Deletes a trunk with its subports; the ports stay.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -614,7 +616,7 @@ impl Networking {
         self.session.one(call, "tags").await
     }
 
-    /// The extensions of the cloud's Neutron.
+    /// Returns the extensions of the cloud's Neutron.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -623,7 +625,7 @@ impl Networking {
         self.session.one(call, "extensions").await
     }
 
-    /// Limit, use and reservations of a project by resource.
+    /// Returns limit, use and reservations of a project by resource.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

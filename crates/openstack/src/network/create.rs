@@ -1,5 +1,5 @@
-//! Requests to Neutron. Creates never contain tags: real clouds reject them (networks) or drop them silently (ports),
-//! so they are set by a separate call.
+//! Requests to Neutron. Creates never contain tags: real clouds reject tags (networks) or drop them silently (ports),
+//! so a separate call sets the tags.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::resource::{
     AddressPair, AllocationPool, BindingProfile, ExtraRoute, FixedIp, HostRoute, SubPort,
 };
 
-/// A new network.
+/// New network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NetworkCreate {
     /// Name.
@@ -20,73 +20,74 @@ pub struct NetworkCreate {
     /// Largest packet, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<i64>,
-    /// Default of its ports.
+    /// Default port security of the ports on the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_security_enabled: Option<bool>,
 }
 
-/// A change of a network.
+/// Change of a network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NetworkUpdate {
     /// Largest packet, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<i64>,
-    /// Default of its ports.
+    /// Default port security of the ports on the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_security_enabled: Option<bool>,
-    /// True if it forwards packets.
+    /// Administrative state: packets are forwarded if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
 }
 
-/// A new subnet.
+/// New subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubnetCreate {
     /// Name.
     pub name: String,
-    /// Network it belongs to.
+    /// Id of the network.
     pub network_id: String,
-    /// Its range.
+    /// Address range (CIDR).
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Name servers that DHCP announces.
+    /// Name servers announced by DHCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dns_nameservers: Vec<String>,
-    /// Ranges from which addresses are allocated.
+    /// Ranges for allocating addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allocation_pools: Vec<AllocationPool>,
-    /// Routes that DHCP announces.
+    /// Routes announced by DHCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host_routes: Vec<HostRoute>,
     /// Address of the gateway; the first of the range if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway_ip: Option<String>,
-    /// Who announces the router of an IPv6 subnet: `slaac`, `dhcpv6-stateful`, `dhcpv6-stateless`; not Neutron if absent.
+    /// Source of router advertisements in an IPv6 subnet: `slaac`, `dhcpv6-stateful`, `dhcpv6-stateless`; not Neutron
+    /// if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6_ra_mode: Option<String>,
-    /// Who gives out the addresses of an IPv6 subnet, with the same words.
+    /// Source of addresses in an IPv6 subnet, with the same values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6_address_mode: Option<String>,
 }
 
-/// A change of a subnet.
+/// Change of a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubnetUpdate {
-    /// Name servers that DHCP gives out.
+    /// Name servers announced by DHCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_nameservers: Option<Vec<String>>,
 }
 
-/// A new port.
+/// New port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortCreate {
     /// Name.
     pub name: String,
-    /// Network it is on.
+    /// Id of the network.
     pub network_id: String,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,10 +98,10 @@ pub struct PortCreate {
     /// Requested MAC address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
-    /// Ids of its security groups; the project's default group if absent, none if empty.
+    /// Ids of security groups; the project's default group if absent, none if empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_groups: Option<Vec<String>>,
-    /// Other addresses it may send from.
+    /// Other addresses that the port may send from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed_address_pairs: Vec<AddressPair>,
     /// Administrative state: up if true.
@@ -130,15 +131,15 @@ pub struct PortCreate {
     /// QoS policy by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub qos_policy_id: Option<String>,
-    /// Id of the device that it belongs to.
+    /// Id of the owning device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_id: Option<String>,
-    /// Attributes of extensions that have no field here, by name.
+    /// Attributes of extensions without a field here, by name.
     #[serde(flatten)]
     pub others: BTreeMap<String, String>,
 }
 
-/// A change of a port.
+/// Change of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PortUpdate {
     /// Name.
@@ -147,18 +148,18 @@ pub struct PortUpdate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Ids of its security groups.
+    /// Ids of the security groups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_groups: Option<Vec<String>>,
-    /// Other addresses it may send from.
+    /// Other addresses that the port may send from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allowed_address_pairs: Option<Vec<AddressPair>>,
-    /// Its addresses.
+    /// Addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ips: Option<Vec<FixedIp>>,
 }
 
-/// A new router.
+/// New router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RouterCreate {
     /// Name.
@@ -166,36 +167,36 @@ pub struct RouterCreate {
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its external gateway.
+    /// External gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_gateway_info: Option<ExternalGateway>,
 }
 
-/// A change of a router.
+/// Change of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RouterUpdate {
-    /// Its external gateway.
+    /// External gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_gateway_info: Option<ExternalGateway>,
-    /// All its routes besides those of its subnets.
+    /// All extra routes, besides the ones of the router's subnets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<Vec<ExtraRoute>>,
-    /// True if it forwards packets.
+    /// Administrative state: packets are forwarded if true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
 }
 
-/// A requested external gateway.
+/// Requested external gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExternalGateway {
     /// External network.
     pub network_id: String,
-    /// Requested addresses or subnets on it.
+    /// Requested addresses or subnets on the external network.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub external_fixed_ips: Vec<FixedIp>,
 }
 
-/// A new security group.
+/// New security group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SecurityGroupCreate {
     /// Name.
@@ -207,7 +208,7 @@ pub struct SecurityGroupCreate {
     pub stateful: Option<bool>,
 }
 
-/// A change of a security group.
+/// Change of a security group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SecurityGroupUpdate {
     /// Name.
@@ -218,10 +219,10 @@ pub struct SecurityGroupUpdate {
     pub description: Option<String>,
 }
 
-/// A new rule of a security group.
+/// New rule of a security group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RuleCreate {
-    /// Group it belongs to.
+    /// Id of the security group.
     pub security_group_id: String,
     /// `ingress` or `egress`.
     pub direction: String,
@@ -237,10 +238,10 @@ pub struct RuleCreate {
     /// Last port, or the ICMP code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_range_max: Option<i64>,
-    /// The remote side as a range.
+    /// Remote side as a range.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_ip_prefix: Option<String>,
-    /// The remote side as a group.
+    /// Remote side as a group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remote_group_id: Option<String>,
     /// Free text.
@@ -248,21 +249,21 @@ pub struct RuleCreate {
     pub description: Option<String>,
 }
 
-/// A new floating IP.
+/// New floating IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FloatingIpCreate {
     /// External network of the address.
     pub floating_network_id: String,
-    /// Port to associate it with at once.
+    /// Port to associate at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port_id: Option<String>,
-    /// Address of that port, if it has several.
+    /// Address of the port, if several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ip_address: Option<String>,
-    /// Subnet of that network from which the address is allocated.
+    /// Subnet of the external network for the address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_id: Option<String>,
-    /// A specific address; operators only.
+    /// Specific address; operators only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floating_ip_address: Option<String>,
     /// Free text.
@@ -270,27 +271,27 @@ pub struct FloatingIpCreate {
     pub description: Option<String>,
 }
 
-/// A change of a floating IP.
+/// Change of a floating IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct FloatingIpUpdate {
-    /// Port to associate it with; `None` disassociates it.
+    /// Port to associate; `None` ends the association.
     pub port_id: Option<String>,
-    /// Address of that port, if it has several.
+    /// Address of the port, if several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ip_address: Option<String>,
 }
 
-/// A new trunk.
+/// New trunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TrunkCreate {
     /// Name.
     pub name: String,
-    /// Its parent port.
+    /// Parent port.
     pub port_id: String,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its subports.
+    /// Subports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sub_ports: Vec<SubPort>,
 }

@@ -1,11 +1,11 @@
-//! Resources of Neutron. The lists of fields below are those that lists request.
+//! Resources of Neutron. A list request asks for exactly the fields below.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A network.
+/// Network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Network {
@@ -22,17 +22,17 @@ pub struct Network {
     pub shared: bool,
     /// Largest packet, in bytes.
     pub mtu: i64,
-    /// Ids of its subnets.
+    /// Ids of the subnets.
     pub subnets: Vec<String>,
-    /// Default of its ports.
+    /// Default port security of the ports on the network.
     pub port_security_enabled: Option<bool>,
-    /// False if an administrator or user has switched it off.
+    /// False if an administrator or user has switched the network off.
     pub admin_state_up: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -53,7 +53,7 @@ impl Network {
     ];
 }
 
-/// A subnet.
+/// Subnet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subnet {
@@ -61,19 +61,19 @@ pub struct Subnet {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// Network it belongs to.
+    /// Id of the network.
     pub network_id: String,
-    /// Its range, for example `10.6.0.0/24`.
+    /// Address range, for example `10.6.0.0/24`.
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
     /// Address of the gateway.
     pub gateway_ip: Option<String>,
-    /// Name servers that DHCP announces.
+    /// Name servers announced by DHCP.
     pub dns_nameservers: Vec<String>,
-    /// Ranges from which addresses are allocated.
+    /// Ranges for allocating addresses.
     pub allocation_pools: Vec<AllocationPool>,
-    /// Routes that DHCP announces.
+    /// Routes announced by DHCP.
     pub host_routes: Vec<HostRoute>,
     /// True if DHCP is on.
     pub enable_dhcp: bool,
@@ -81,7 +81,7 @@ pub struct Subnet {
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -103,7 +103,7 @@ impl Subnet {
     ];
 }
 
-/// A range of addresses.
+/// Range of addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AllocationPool {
@@ -113,7 +113,7 @@ pub struct AllocationPool {
     pub end: String,
 }
 
-/// A route that DHCP announces.
+/// Route announced by DHCP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostRoute {
@@ -123,7 +123,7 @@ pub struct HostRoute {
     pub nexthop: String,
 }
 
-/// A port.
+/// Port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Port {
@@ -131,21 +131,21 @@ pub struct Port {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// Network it is on.
+    /// Id of the network.
     pub network_id: String,
     /// `ACTIVE`, `DOWN`, `BUILD` or `N/A`.
     pub status: String,
-    /// Id of the device that it belongs to: a server, a router, ...
+    /// Id of the owning device: a server, a router, ...
     pub device_id: String,
     /// Type of the device, for example `compute:nova` or `network:router_interface`.
     pub device_owner: String,
-    /// Its addresses.
+    /// Addresses.
     pub fixed_ips: Vec<FixedIp>,
     /// MAC address.
     pub mac_address: String,
-    /// Ids of its security groups.
+    /// Ids of the security groups.
     pub security_groups: Vec<String>,
-    /// Other addresses it may send from.
+    /// Other addresses that the port may send from.
     pub allowed_address_pairs: Vec<AddressPair>,
     /// Port security: security groups and anti-spoofing apply if true.
     pub port_security_enabled: Option<bool>,
@@ -156,7 +156,7 @@ pub struct Port {
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -180,7 +180,7 @@ impl Port {
     ];
 }
 
-/// An address of a port; in a request, either field may be omitted.
+/// Address of a port; in a request, either field may be omitted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FixedIp {
@@ -198,12 +198,12 @@ pub struct FixedIp {
 pub struct AddressPair {
     /// Address or range.
     pub ip_address: String,
-    /// MAC address; that of the port if absent.
+    /// MAC address; the port's own if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
 }
 
-/// A router.
+/// Router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Router {
@@ -213,17 +213,17 @@ pub struct Router {
     pub name: String,
     /// `ACTIVE`, `ALLOCATING` or `ERROR`.
     pub status: String,
-    /// Its external gateway.
+    /// External gateway.
     pub external_gateway_info: Option<RouterGateway>,
-    /// Its routes besides those of its subnets (extension `extraroute`).
+    /// Extra routes, besides the ones of the router's subnets (extension `extraroute`).
     pub routes: Vec<ExtraRoute>,
-    /// False if an administrator or user has switched it off.
+    /// False if an administrator or user has switched the router off.
     pub admin_state_up: Option<bool>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -241,27 +241,27 @@ impl Router {
     ];
 }
 
-/// A route of a router.
+/// Route of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExtraRoute {
     /// Range of addresses.
     pub destination: String,
-    /// Address to which packets to that range are sent.
+    /// Address of the next hop.
     pub nexthop: String,
 }
 
-/// The external gateway of a router.
+/// External gateway of a router.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RouterGateway {
     /// External network.
     pub network_id: String,
-    /// Addresses on it.
+    /// Addresses on the external network.
     pub external_fixed_ips: Vec<FixedIp>,
 }
 
-/// A security group with its rules.
+/// Security group with its rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecurityGroup {
@@ -269,7 +269,7 @@ pub struct SecurityGroup {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// Its rules. Neutron adds two to a new group: all egress over IPv4 and IPv6.
+    /// Rules. Neutron adds two to a new group: all egress over IPv4 and IPv6.
     #[serde(rename = "security_group_rules")]
     pub rules: Vec<SecurityGroupRule>,
     /// Stateful: replies are allowed implicitly if true.
@@ -278,7 +278,7 @@ pub struct SecurityGroup {
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -294,13 +294,13 @@ impl SecurityGroup {
     ];
 }
 
-/// A rule of a security group.
+/// Rule of a security group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecurityGroupRule {
     /// Id.
     pub id: String,
-    /// Group it belongs to.
+    /// Id of the security group.
     pub security_group_id: String,
     /// `ingress` or `egress`.
     pub direction: String,
@@ -312,29 +312,29 @@ pub struct SecurityGroupRule {
     pub port_range_min: Option<i64>,
     /// Last port, or the ICMP code.
     pub port_range_max: Option<i64>,
-    /// The remote side as a range.
+    /// Remote side as a range.
     pub remote_ip_prefix: Option<String>,
-    /// The remote side as a group.
+    /// Remote side as a group.
     pub remote_group_id: Option<String>,
-    /// The remote side as a group of addresses.
+    /// Remote side as a group of addresses.
     pub remote_address_group_id: Option<String>,
     /// Free text.
     pub description: String,
 }
 
-/// A floating IP.
+/// Floating IP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FloatingIp {
     /// Id.
     pub id: String,
-    /// The address.
+    /// Address.
     pub floating_ip_address: String,
     /// External network of the address.
     pub floating_network_id: String,
-    /// Port that it is associated with.
+    /// Associated port.
     pub port_id: Option<String>,
-    /// Address of that port.
+    /// Address of the associated port.
     pub fixed_ip_address: Option<String>,
     /// Router that translates the address.
     pub router_id: Option<String>,
@@ -344,7 +344,7 @@ pub struct FloatingIp {
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
@@ -363,7 +363,7 @@ impl FloatingIp {
     ];
 }
 
-/// A trunk: a port that carries other ports as VLANs.
+/// Trunk: a port that carries other ports as VLANs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trunk {
@@ -371,25 +371,25 @@ pub struct Trunk {
     pub id: String,
     /// Name; not unique.
     pub name: String,
-    /// Its parent port.
+    /// Parent port.
     pub port_id: String,
     /// `ACTIVE`, `DOWN`, `BUILD`, `DEGRADED` or `ERROR`.
     pub status: String,
-    /// Its subports.
+    /// Subports.
     pub sub_ports: Vec<SubPort>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
     pub description: String,
-    /// Project that owns it.
+    /// Id of the owning project.
     pub project_id: String,
 }
 
-/// A subport of a trunk.
+/// Subport of a trunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubPort {
-    /// The port.
+    /// Port.
     pub port_id: String,
     /// `vlan` or `inherit`.
     pub segmentation_type: String,
@@ -397,13 +397,13 @@ pub struct SubPort {
     pub segmentation_id: i64,
 }
 
-/// An API extension of the cloud's Neutron.
+/// API extension of the cloud's Neutron.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Extension {
-    /// The identifier, for example `standard-attr-tag`.
+    /// Identifier, for example `standard-attr-tag`.
     pub alias: String,
-    /// For people.
+    /// Name for people.
     pub name: String,
 }
 
@@ -411,11 +411,11 @@ pub struct Extension {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkQuota {
-    /// The maximum.
+    /// Maximum.
     pub limit: i64,
-    /// The number of existing objects.
+    /// Number of existing objects.
     pub used: i64,
-    /// The number of objects that are being created.
+    /// Number of objects under creation.
     pub reserved: i64,
 }
 

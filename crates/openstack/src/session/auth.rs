@@ -21,7 +21,7 @@ use crate::config::{ApplicationCredentialRef, CloudConfig, Credential, DomainRef
 use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 
-/// The assumed lifetime of a token whose dates cannot be parsed: early renewal is harmless.
+/// Assumed lifetime of a token whose dates cannot be parsed: early renewal is harmless.
 const UNKNOWN_LIFETIME: Duration = Duration::from_secs(600);
 const ROUTE: &str = "/auth/tokens";
 
@@ -55,12 +55,12 @@ impl Session {
             .await
     }
 
-    /// A token other than `rejected`, to which a service answered 401.
+    /// Returns a token other than `rejected`, which a service answered with 401.
     pub(super) async fn replace_token(&self, rejected: &Arc<Token>) -> Result<Arc<Token>> {
         self.token_that(|token| !Arc::ptr_eq(token, rejected)).await
     }
 
-    /// The token if `is_good`, or that of a login, which all who need one meanwhile share.
+    /// Returns the token if `is_good`, or else the token of a login shared by all concurrent callers.
     fn token_that<'a>(
         &'a self,
         is_good: impl Fn(&Arc<Token>) -> bool + Send + Sync + 'a,
@@ -83,7 +83,7 @@ impl Session {
         Ok(token)
     }
 
-    /// The token for a login. If Keystone wants another factor, somebody is asked for it.
+    /// Requests a token for a login. If Keystone wants another factor, asks a person.
     pub(super) async fn token_for(&self, body: Value) -> Result<Token> {
         let answered = self.ask_for_token(&body, None).await?;
         let Some(receipt) = Receipt::of(&answered.response) else {
@@ -133,7 +133,7 @@ impl Session {
             .await
     }
 
-    /// The token of an answer, and its text.
+    /// Returns the token of an answer, and its text.
     pub(super) fn issued(&self, answered: &Answered) -> Result<(Token, SecretString)> {
         let config = &self.shared.config;
         let failed = |kind, message: String| {
@@ -165,14 +165,14 @@ impl Session {
     }
 }
 
-/// The header of a receipt: what Keystone gives for a login that is half done.
+/// Header with the receipt of a half-done login.
 const RECEIPT: &str = "openstack-auth-receipt";
 
-/// A receipt. It cannot be printed.
+/// Receipt of a half-done login. Cannot be printed.
 struct Receipt(HeaderValue);
 
 impl Receipt {
-    /// The token of an answer.
+    /// Reads the receipt of an answer.
     fn of(response: &http::Response<Bytes>) -> Option<Self> {
         let is_half = response.status() == StatusCode::UNAUTHORIZED;
         let header = response.headers().get(RECEIPT).filter(|_| is_half)?;
@@ -185,7 +185,7 @@ impl Receipt {
         self.0.clone()
     }
 
-    /// The methods that Keystone wants, in words: ` and ` between those of one rule, ` or ` between rules.
+    /// Returns the methods that Keystone wants, in words: ` and ` between methods of one rule, ` or ` between rules.
     fn wants(&self, response: &http::Response<Bytes>) -> String {
         let body = answer::json(response.body()).unwrap_or_default();
         let body: Wanted = answer::typed(body).unwrap_or_default();
@@ -201,7 +201,7 @@ struct Wanted {
     required_auth_methods: Vec<Vec<String>>,
 }
 
-/// The user of a login by a password.
+/// Returns the user of a login by a password.
 fn user_of(config: &CloudConfig) -> Option<&UserRef> {
     match &config.credential {
         Credential::Password { user, .. } | Credential::Factors { user, .. } => Some(user),
@@ -237,7 +237,7 @@ fn token(secret: SecretString, described: Described, asked: Instant) -> Token {
     }
 }
 
-/// The error for a rejected login, which names the entry and the field to check.
+/// Returns the error for a rejected login, with the entry and the field to check.
 fn refusal(config: &CloudConfig, answered: &Answered) -> Error {
     let error = answered.error(Service::Identity, &Method::POST);
     let what = match error.kind() {
@@ -255,7 +255,7 @@ fn refusal(config: &CloudConfig, answered: &Answered) -> Error {
     error.explain(&format!("cloud `{}`: {what}", config.name))
 }
 
-/// `auth_url` with `/v3` appended unless it is present.
+/// Returns `auth_url` with `/v3` appended unless present.
 pub(super) fn identity_url(config: &CloudConfig) -> String {
     let url = config.auth_url.trim_end_matches('/');
     let url = url.strip_suffix("/auth/tokens").unwrap_or(url);
@@ -267,7 +267,7 @@ pub(super) fn identity_url(config: &CloudConfig) -> String {
     }
 }
 
-/// The path of a route on a base URL, for messages.
+/// Returns the path of a route on a base URL, for messages.
 pub(super) fn url_path(base: &str, rest: &str) -> String {
     let host = base.split_once("://").map_or(base, |(_, rest)| rest);
     let path = host
@@ -277,7 +277,7 @@ pub(super) fn url_path(base: &str, rest: &str) -> String {
     format!("{path}{rest}")
 }
 
-/// The body of a login at Keystone.
+/// Returns the body of a login at Keystone.
 pub(super) fn login_body(config: &CloudConfig) -> Result<Value> {
     Ok(match &config.credential {
         Credential::Password { user, password, .. } => {
@@ -317,13 +317,13 @@ pub(super) fn login_body(config: &CloudConfig) -> Result<Value> {
     })
 }
 
-/// The body of a login by a token.
+/// Returns the body of a login by a token.
 pub(super) fn token_body(token: &SecretString, scope: Option<Value>) -> Value {
     let identity = json!({"methods": ["token"], "token": {"id": token.expose_secret()}});
     scoped(identity, scope)
 }
 
-/// The body of a login by a password, a one-time password or both.
+/// Returns the body of a login by a password, a one-time password or both.
 fn factors_body(
     user: &UserRef,
     password: Option<&SecretString>,
@@ -355,7 +355,7 @@ fn scoped(identity: Value, scope: Option<Value>) -> Value {
     json!({"auth": auth})
 }
 
-/// The scope of a login; `None` for the default project of the user.
+/// Returns the scope of a login; `None` for the default project of the user.
 pub(super) fn scope_body(config: &CloudConfig) -> Option<Value> {
     Some(match config.credential.scope()? {
         Scope::ProjectId(id) => json!({"project": {"id": id}}),

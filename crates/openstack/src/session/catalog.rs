@@ -17,7 +17,7 @@ pub struct CatalogEntry {
     pub kind: String,
     /// Name, for example `nova`.
     pub name: String,
-    /// Its URLs.
+    /// URLs of the service.
     pub endpoints: Vec<Endpoint>,
 }
 
@@ -29,13 +29,13 @@ pub struct Endpoint {
     pub interface: String,
     /// Region.
     pub region: String,
-    /// The id of the region, which newer versions of Keystone return, too.
+    /// Id of the region, which newer versions of Keystone return, too.
     pub region_id: String,
-    /// The URL.
+    /// URL.
     pub url: String,
 }
 
-/// The base URL of a service, version included.
+/// Returns the base URL of a service, version included.
 pub(super) fn endpoint(config: &CloudConfig, token: &Token, service: Service) -> Result<String> {
     if service == Service::Identity {
         return Ok(identity_url(config));
@@ -59,7 +59,7 @@ pub(super) fn endpoint(config: &CloudConfig, token: &Token, service: Service) ->
     }
 }
 
-/// The region of the compute endpoint, else of any endpoint.
+/// Returns the region of the compute endpoint, else of any endpoint.
 pub(super) fn region(catalog: &[CatalogEntry], interface: Interface) -> Option<String> {
     let of = |entry: &CatalogEntry| {
         entry
@@ -89,7 +89,7 @@ fn matches(endpoint: &Endpoint, interface: Interface, region: Option<&str>) -> b
     same_interface && same_region && !endpoint.url.is_empty()
 }
 
-/// The configured override, under the official type or an alias, with dashes or underscores.
+/// Returns the configured override, under the official type or an alias, with dashes or underscores.
 fn override_url(config: &CloudConfig, service: Service) -> Option<&str> {
     service
         .types()

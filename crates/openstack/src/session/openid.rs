@@ -1,5 +1,5 @@
-//! Logins at an OpenID Connect provider: a token of the provider, then one of Keystone without a scope, then the one that
-//! is wanted.
+//! Logins at an OpenID Connect provider: a token of the provider, then an unscoped Keystone token, then the Keystone
+//! token with the wanted scope.
 
 use std::time::Duration;
 
@@ -23,13 +23,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// RFC 8628: the interval between polls where the provider names none, and what is added to it when it is too short.
+/// Interval between polls in seconds if the provider names none, and the increment after the answer "too fast" (RFC
+/// 8628).
 const INTERVAL: u64 = 5;
 const SLOWER: u64 = 5;
-/// The longest wait for a person.
+/// Longest wait for a person.
 const LONGEST: Duration = Duration::from_secs(900);
 
-/// A discovery document.
+/// Discovery document.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Discovery {
@@ -37,7 +38,7 @@ struct Discovery {
     device_authorization_endpoint: String,
 }
 
-/// An answer of the endpoint of tokens.
+/// Answer of the endpoint of tokens.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Issued {
@@ -47,7 +48,7 @@ struct Issued {
     error_description: String,
 }
 
-/// The beginning of a login on another device.
+/// Beginning of a login on another device.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Begun {
@@ -66,7 +67,7 @@ struct Form {
 }
 
 impl Session {
-    /// Logs in at the provider, and with its token at Keystone.
+    /// Logs in at the provider, then at Keystone with the provider's token.
     pub(super) async fn log_in_at_provider(&self, login: &OpenId, scope: &Scope) -> Result<Token> {
         let of_provider = match &login.flow {
             Flow::AccessToken(token) => token.clone(),
@@ -81,7 +82,7 @@ impl Session {
         self.token_for(body).await
     }
 
-    /// The token of Keystone for a token of the provider.
+    /// Exchanges a token of the provider for a Keystone token.
     async fn federated(&self, login: &OpenId, of_provider: &SecretString) -> Result<Answered> {
         const ROUTE: &str =
             "/OS-FEDERATION/identity_providers/{provider}/protocols/{protocol}/auth";
@@ -154,7 +155,7 @@ impl Session {
         self.read(&answered)
     }
 
-    /// A login on another device: shows where, and asks until it is done.
+    /// Logs in on another device: shows the address, and polls until the person is done.
     async fn device(&self, login: &OpenId, device: &str, tokens: &str) -> Result<SecretString> {
         let Some(prompts) = &self.shared.prompts else {
             return Err(self.about("a person has to log in with a browser, and nobody is there"));
@@ -198,7 +199,7 @@ impl Session {
         }
     }
 
-    /// The token of an answer that Keystone takes.
+    /// Returns the field of an answer that Keystone takes.
     fn taken(&self, login: &OpenId, answered: Answered) -> Result<SecretString> {
         let issued: Issued = self.read(&answered)?;
         if !answered.response.status().is_success() || !issued.error.is_empty() {
@@ -247,7 +248,7 @@ impl Session {
         answer::typed(body).map_err(|why| unexpected(format!("is not as expected: {why}")))
     }
 
-    /// Error of the provider about a refused login.
+    /// Returns the provider's error about a refused login.
     fn refused(&self, answered: &Answered) -> Error {
         let issued: Issued = match self.read(answered) {
             Ok(issued) => issued,
@@ -276,7 +277,7 @@ impl Session {
     }
 }
 
-/// The fields of a flow without a person.
+/// Returns the fields of a flow without a person.
 fn grant(login: &OpenId) -> Vec<(&'static str, &str)> {
     match &login.flow {
         Flow::Password { username, password } => vec![
@@ -289,7 +290,7 @@ fn grant(login: &OpenId) -> Vec<(&'static str, &str)> {
     }
 }
 
-/// A form with the scopes and the client, whose secret is in a header.
+/// Returns a form with the scopes and the client; the client's secret goes into a header.
 fn form(login: &OpenId, fields: &[(&str, &str)]) -> Form {
     let mut text = Zeroizing::new(String::new());
     let client = [

@@ -11,16 +11,16 @@ use crate::call::Call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 
-/// The maximum of Nova, Cinder and Glance; Neutron and Octavia accept it.
+/// Maximum of Nova, Cinder and Glance; Neutron and Octavia accept it.
 const PAGE: &str = "1000";
-/// The maximum number of pages; a longer list repeats itself.
+/// Maximum number of pages; a longer list repeats itself.
 const MOST_PAGES: usize = 1_000;
-/// The maximum number of items of a list.
+/// Maximum number of items of a list.
 const MOST_ITEMS: usize = 200_000;
-/// The maximum size of the pages of a list together, in bytes of text: about 50 000 servers, or 200 000 ports.
+/// Maximum size of the pages of a list together, in bytes of text: about 50 000 servers, or 200 000 ports.
 const LARGEST: usize = 128 << 20;
 
-/// The items of a list, of whatever type.
+/// Items of a list, of any type.
 trait Items: Send {
     fn add(&mut self, item: Value) -> Result<(), String>;
     fn len(&self) -> usize;
@@ -43,7 +43,7 @@ impl<T: DeserializeOwned + Send> Items for Vec<T> {
 }
 
 impl Session {
-    /// All items of a list. If the object of the marker is deleted meanwhile, the list is restarted once.
+    /// Returns all items of a list. If the marker's object is deleted meanwhile, the list is restarted once.
     pub(crate) async fn list<T: DeserializeOwned + Send>(
         &self,
         call: Call,
@@ -59,7 +59,7 @@ impl Session {
         Ok(all)
     }
 
-    /// Boxed, and the same for all types, so that it is compiled once.
+    /// Fetches all pages into `all`. Boxed, and the same for all types, so that the code is compiled once.
     fn fill<'a>(
         &'a self,
         all: &'a mut dyn Items,
@@ -125,7 +125,8 @@ impl Session {
     }
 }
 
-/// The query of the next page. Only the query of the link is used: behind a proxy, scheme and host are often wrong.
+/// Returns the query of the next page. Only the query of the link is used: behind a proxy, scheme and host are often
+/// wrong.
 fn next_query(value: &Value, key: &str) -> Option<Vec<(String, String)>> {
     let by_relation = |links: &Value| {
         links

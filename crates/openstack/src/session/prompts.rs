@@ -7,18 +7,18 @@ use secrecy::SecretString;
 
 use crate::error::Result;
 
-/// Somebody who can be asked during a login.
+/// Person who can be asked during a login.
 pub trait Prompts: Send + Sync {
-    /// The one-time password of a user.
+    /// Asks for the one-time password of a user.
     ///
     /// # Errors
-    /// There is nobody to ask, or no answer.
+    /// Nobody to ask, or no answer.
     fn passcode(&self, user: &str) -> Result<SecretString>;
 
-    /// Shows where a person logs in. Returns at once; the login goes on when it is done.
+    /// Shows where a person logs in. Returns at once; the login goes on when the person is done.
     ///
     /// # Errors
-    /// There is nobody to show it to.
+    /// Nobody to show the address to.
     fn device(&self, login: &DeviceLogin) -> Result<()>;
 }
 
@@ -28,15 +28,15 @@ impl fmt::Debug for dyn Prompts {
     }
 }
 
-/// Where a person logs in on behalf of a device.
+/// Address for the login of a person on behalf of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceLogin {
-    /// The URL to open.
+    /// URL to open.
     pub url: String,
-    /// The URL that contains the code, if the provider has one.
+    /// URL with the code included, if the provider has one.
     pub url_with_code: Option<String>,
-    /// The code to type there.
+    /// Code to type at the URL.
     pub code: String,
-    /// For how long it is good.
+    /// Lifetime of the code.
     pub lifetime: Duration,
 }

@@ -21,32 +21,32 @@ use crate::metrics::RequestLabels;
 use crate::service::Service;
 use crate::transport::Limits;
 
-/// The maximum wait within a call; longer waits are returned to the caller.
+/// Maximum wait within a call; the caller gets longer waits as an error.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
-/// The waits before the second and third attempt when the cloud requests none.
+/// Waits before the second and third attempt when the cloud requests none.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 
-/// A request without a response.
+/// Request without a response.
 struct Failure {
     error: Error,
     never_sent: bool,
-    /// True if the same would happen again: after a timeout, or with an answer that is too large.
+    /// True if a repetition would fail in the same way: after a timeout, or with an answer that is too large.
     repeats: bool,
 }
 
-/// The answer to a request.
+/// Answer to a request.
 pub(super) struct Answered {
     pub(super) response: http::Response<Bytes>,
     /// Path of the request's URL.
     pub(super) path: String,
     /// Host and port of the request's URL.
     pub(super) host: String,
-    /// When the request was sent.
+    /// Time at which the request was sent.
     pub(super) asked: Instant,
 }
 
 impl Answered {
-    /// The error that the answer is.
+    /// Returns the error in the answer.
     pub(super) fn error(&self, service: Service, method: &Method) -> Error {
         let asked = Asked {
             service,
@@ -87,7 +87,8 @@ impl Session {
         self.send_sized(call).await.map(|(value, _)| value)
     }
 
-    /// Returns the answer of a call as JSON, and the bytes of its text. Boxed, so that what is behind it is compiled once.
+    /// Returns the answer of a call as JSON, and the bytes of its text. Boxed, so that the code behind the call is
+    /// compiled once.
     pub(super) fn send_sized(&self, call: Call) -> BoxFuture<'_, Result<(Value, usize)>> {
         self.sent(call).boxed()
     }
@@ -98,6 +99,7 @@ impl Session {
         }
         let token = self.valid_token().await?;
         let answered = self.attempts(&call, &token).await?;
+        // The token may have been revoked before its expiry: one more attempt, with a new one.
         let answered = if answered.response.status() == StatusCode::UNAUTHORIZED {
             let token = self.replace_token(&token).await?;
             self.attempts(&call, &token).await?
@@ -124,7 +126,7 @@ impl Session {
         Ok((value, body.len()))
     }
 
-    /// Sends a request, and repeats it up to two times if that is safe, for about a second in total.
+    /// Sends a request, and safely repeats it up to two times, for about a second in total.
     async fn attempts(&self, call: &Call, token: &Arc<Token>) -> Result<Answered> {
         let config = &self.shared.config;
         let mut endpoint = catalog::endpoint(config, token, call.service)
@@ -150,6 +152,7 @@ impl Session {
                     }
                 }
                 Err(failure) => {
+                    // A request that the cloud may have processed is repeated only if it changes nothing.
                     let safe =
                         failure.never_sent || (call.method == Method::GET && !failure.repeats);
                     match backoff.next() {
@@ -272,14 +275,14 @@ impl Session {
     }
 }
 
-/// Host and port of a URL, without the user and password that it may have.
+/// Returns host and port of a URL, without user and password.
 fn host_of(url: &http::Uri) -> String {
     let authority = url.authority().map_or("", |authority| authority.as_str());
     let host = authority.rsplit_once('@').map_or(authority, |(_, it)| it);
     host.to_owned()
 }
 
-/// The wait before the request is repeated, if its response permits that.
+/// Returns the wait before a repetition of the request, if the response permits one.
 fn wait_before_repeating(
     response: &http::Response<Bytes>,
     method: &Method,
@@ -288,6 +291,7 @@ fn wait_before_repeating(
     match response.status() {
         // The request was not processed, whatever the method.
         StatusCode::TOO_MANY_REQUESTS => {}
+        // After these, a create may have been processed: a repetition could create a second object.
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY if method != Method::POST => {}
         _ => return None,
     }
@@ -298,8 +302,8 @@ fn wait_before_repeating(
     }
 }
 
-/// The URL of a service's version list: Nova, Cinder and Placement have it at the versioned URL (Cinder without the
-/// project), the others above it.
+/// Returns the URL of a service's version list: Nova, Cinder and Placement have the list at the versioned URL (Cinder
+/// without the project), the others above it.
 fn root_of(endpoint: &str, service: Service, identity: &str) -> String {
     let up = |url: &str| {
         url.rsplit_once('/')

@@ -1,4 +1,4 @@
-//! Requests about the tokens of others, which are never the session's.
+//! Requests about the tokens of others, never about the session's own token.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::answer;
 use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 
-/// A token of somebody else. It cannot be printed, and no session ever uses it as its own.
+/// Token of somebody else. Cannot be printed, and no session ever uses it as its own.
 #[derive(Clone)]
 pub struct SubjectToken(SecretString);
 
@@ -42,17 +42,17 @@ impl fmt::Debug for SubjectToken {
     }
 }
 
-/// Who asks.
+/// Credential of a request about a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asker<'a> {
-    /// The session.
+    /// Session.
     Session,
-    /// The owner of a token, with it.
+    /// Owner of a token, authenticated by the token itself.
     Subject(&'a SubjectToken),
 }
 
 impl Session {
-    /// GET of a path of Keystone, about a token if there is one; returns the object under `key`.
+    /// Sends a GET to a path of Keystone, about a token if there is one; returns the object under `key`.
     pub(crate) async fn ask_keystone<T: DeserializeOwned>(
         &self,
         asker: Asker<'_>,

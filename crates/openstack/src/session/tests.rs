@@ -690,7 +690,7 @@ async fn a_next_page_is_asked_of_the_same_service_whatever_host_its_link_names()
     assert_eq!(counted(), 2);
 }
 
-/// A Keystone that answers each login like this.
+/// Keystone that gives the same answer to each login.
 fn refusing(status: StatusCode, body: String) -> Session {
     let login = post(move || async move { (status, body) });
     let transport = crate::InProcess::new(Router::new().route("/identity/v3/auth/tokens", login));

@@ -9,22 +9,22 @@ use tokio::time::Instant;
 
 use super::catalog::CatalogEntry;
 
-/// A token is renewed this long before expiry, or at a tenth of the lifetime if that is shorter.
+/// Time before expiry at which a token is renewed; a tenth of the lifetime, if shorter.
 const MARGIN: Duration = Duration::from_secs(300);
 
-/// A token with the content that Keystone returned.
+/// Token with the content that Keystone returned.
 pub struct Token {
     /// Value of `X-Auth-Token`.
     pub(crate) secret: SecretString,
-    /// Project the token is scoped to.
+    /// Project of the scope.
     pub project_id: Option<String>,
-    /// Name of that project.
+    /// Name of the project.
     pub project_name: Option<String>,
-    /// User the token is for.
+    /// Owner of the token.
     pub user_id: String,
     /// Names of the user's roles in the scope.
     pub roles: Vec<String>,
-    /// The services of the cloud.
+    /// Services of the cloud.
     pub catalog: Vec<CatalogEntry>,
     /// Expiry by our own monotonic clock, computed from the lifetime that Keystone returned, since the clocks of the
     /// two machines may differ.
@@ -33,12 +33,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// The value of `X-Auth-Token`, for programs to which the token is handed out.
+    /// Returns the value of `X-Auth-Token`, to hand out to other programs.
     pub fn secret(&self) -> &SecretString {
         &self.secret
     }
 
-    /// When the token ends by the clock of this machine, whatever the clock of Keystone says.
+    /// Returns the expiry by the clock of this machine, whatever the clock of Keystone says.
     pub fn ends_at(&self) -> Timestamp {
         let left = self.expires.saturating_duration_since(Instant::now());
         let left = SignedDuration::try_from(left).unwrap_or(SignedDuration::ZERO);
@@ -47,7 +47,7 @@ impl Token {
             .unwrap_or(Timestamp::MAX)
     }
 
-    /// For how long Keystone has issued the token.
+    /// Returns the lifetime of the token, as issued by Keystone.
     pub fn lifetime(&self) -> Duration {
         self.lifetime
     }

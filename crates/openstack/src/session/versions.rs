@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::lenient;
 use crate::service::Service;
 
-/// The supported versions of a service as (major, minor).
+/// Supported versions of a service as (major, minor).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VersionRange {
     /// Oldest.
@@ -35,8 +35,8 @@ struct Entry {
 }
 
 impl Session {
-    /// The versions of a service: microversions of Nova, Cinder and Placement, minor versions of Octavia (each an entry
-    /// of its list).
+    /// Returns the versions of a service: microversions of Nova, Cinder and Placement, minor versions of Octavia (each
+    /// an entry of its list).
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -81,7 +81,7 @@ fn range(mut value: Value) -> VersionRange {
     range.unwrap_or_default()
 }
 
-/// `v2.26`, `2.93`, `v3`.
+/// Parses `v2.26`, `2.93` or `v3`.
 fn number(text: &str) -> Option<(u32, u32)> {
     let text = text.trim_start_matches('v');
     let (major, minor) = text.split_once('.').unwrap_or((text, "0"));

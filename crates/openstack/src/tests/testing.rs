@@ -32,7 +32,7 @@ impl Keystone {
         format!("token-{}", self.logins())
     }
 
-    /// Whether a request carries the valid token.
+    /// True if a request carries the valid token.
     pub(crate) fn accepts(&self, headers: &HeaderMap) -> bool {
         headers
             .get("x-auth-token")

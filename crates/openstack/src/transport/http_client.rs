@@ -15,23 +15,24 @@ use crate::config::ClientCertificate;
 use crate::error::{Error, ErrorKind, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// Below the 60 s and more of common load balancers, so that the client closes idle connections first.
+/// Lifetime of an idle connection: below the 60 s and more of common load balancers, so that the client closes idle
+/// connections first.
 const IDLE: Duration = Duration::from_secs(45);
-/// A cloud that hangs must not accumulate connections.
+/// Maximum number of idle connections: a cloud that hangs must not accumulate connections.
 const IDLE_PER_HOST: usize = 16;
 
-/// The servers that a connection pool trusts. Sessions with equal trust share a pool.
+/// Servers that a connection pool trusts. Sessions with equal trust share a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Trust {
     /// True if certificates are verified.
     pub verify: bool,
     /// PEM of the trusted CAs; those of the system if absent.
     pub ca_pem: Option<Vec<u8>>,
-    /// The certificate of the client, for servers that ask for one.
+    /// Certificate of the client, for servers with client authentication.
     pub client_certificate: Option<ClientCertificate>,
 }
 
-/// The default transport.
+/// Default transport.
 #[derive(Clone, Debug)]
 pub struct HttpTransport {
     client: reqwest::Client,
@@ -131,7 +132,7 @@ impl Transport for HttpTransport {
 pub struct ConnectionPools(Mutex<HashMap<Trust, Weak<HttpTransport>>>);
 
 impl ConnectionPools {
-    /// The pool with this trust, which lives as long as it is used.
+    /// Returns the pool with this trust. A pool lives as long as it is used.
     ///
     /// # Errors
     /// The errors of [`HttpTransport::new`].
@@ -147,7 +148,7 @@ impl ConnectionPools {
     }
 }
 
-/// The certificate of a client. What is wrong with it is not said in the library's words, which may quote the key.
+/// Parses the certificate of a client. The library's words about a mistake are not used, since they may quote the key.
 fn identity(certificate: &ClientCertificate) -> Result<reqwest::Identity> {
     reqwest::Identity::from_pem(certificate.pem()).map_err(|_| {
         Error::new(
@@ -157,8 +158,8 @@ fn identity(certificate: &ClientCertificate) -> Result<reqwest::Identity> {
     })
 }
 
-/// The certificates of a bundle. An empty bundle is an error, since a fallback to the system's CAs would trust more
-/// than the user configured.
+/// Returns the certificates of a bundle. An empty bundle is an error, since a fallback to the system's CAs would trust
+/// more than the user configured.
 fn certificates(pem: &[u8]) -> Result<Vec<reqwest::Certificate>> {
     let bad = |why: String| Error::new(ErrorKind::Invalid, format!("the CA bundle (cacert) {why}"));
     let certificates = reqwest::Certificate::from_pem_bundle(pem)

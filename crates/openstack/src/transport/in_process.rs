@@ -13,7 +13,7 @@ use tower::{Service, ServiceExt};
 use super::limits::More;
 use super::{Limits, Transport, TransportError};
 
-/// A transport that calls a tower service.
+/// Transport that calls a tower service.
 #[derive(Debug)]
 pub struct InProcess<S>(Mutex<S>);
 

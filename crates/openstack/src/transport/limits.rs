@@ -1,4 +1,4 @@
-//! Limits of answers. Whoever writes a clouds.yaml names the servers that answer.
+//! Limits of answers. Any user who writes a clouds.yaml names the servers that answer.
 
 use std::time::Duration;
 
@@ -7,26 +7,27 @@ use http::StatusCode;
 
 use super::TransportError;
 
-/// How much of an answer is taken, after decompression, and how long it may take.
+/// Limits on the size of an answer, after decompression, and on its duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From the beginning of the request until the end of the answer.
+    /// Time from the beginning of the request until the end of the answer.
     pub time: Duration,
-    /// The bytes of a body. A larger one is an error.
+    /// Bytes of a body. A larger body is an error.
     pub body: usize,
-    /// The bytes of the body of an error, a status of 400 or more. A larger one is left out.
+    /// Bytes of the body of an error, a status of 400 or more. A larger body is left out.
     pub fault: usize,
 }
 
 impl Limits {
-    /// The body of one object, of the answer to a write, or of a login, whose catalog is the largest of these.
+    /// Bytes for the body of one object, of the answer to a write, or of a login. The catalog in a login is the largest
+    /// of these.
     pub const OBJECT: usize = 8 << 20;
-    /// One page of a list: 1000 servers are about 4 MB.
+    /// Bytes for one page of a list: 1000 servers are about 4 MB.
     pub const PAGE: usize = 32 << 20;
-    /// The body of an error: services answer with a sentence.
+    /// Bytes for the body of an error: services answer with a sentence.
     pub const FAULT: usize = 16 << 10;
 
-    /// The limits of one object, within `time`.
+    /// Returns the limits of one object, within `time`.
     #[must_use]
     pub fn object(time: Duration) -> Self {
         Self {
@@ -36,7 +37,7 @@ impl Limits {
         }
     }
 
-    /// The limits of one page of a list, within `time`.
+    /// Returns the limits of one page of a list, within `time`.
     #[must_use]
     pub fn page(time: Duration) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl Limits {
         }
     }
 
-    /// A body to collect for an answer with this status, whose announced length is `length`.
+    /// Creates the body of an answer with this status and the announced `length`.
     pub(super) fn body(
         &self,
         status: StatusCode,
@@ -65,14 +66,14 @@ impl Limits {
     }
 }
 
-/// A body of which the pieces arrive.
+/// Body under construction from its pieces.
 pub(super) struct Body {
     is_fault: bool,
     limit: usize,
     bytes: BytesMut,
 }
 
-/// True if more of a body is wanted.
+/// Outcome of [`Body::add`]: more pieces wanted or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Wanted,
@@ -83,7 +84,7 @@ impl Body {
     /// Adds a piece.
     ///
     /// # Errors
-    /// The body is larger than its limit, and no error's.
+    /// The body exceeds its limit, and is not the body of an error.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<More, TransportError> {
         if self.bytes.len() + piece.len() <= self.limit {
             self.bytes.extend_from_slice(piece);
@@ -94,7 +95,7 @@ impl Body {
         Ok(More::Unwanted)
     }
 
-    /// The body, empty if it was an error's and too large.
+    /// Returns the body; empty for the body of an error that is too large.
     pub(super) fn end(self) -> Bytes {
         self.bytes.freeze()
     }

@@ -10,8 +10,8 @@ use super::http_client::ConnectionPools;
 use super::{HttpTransport, Limits, Transport, TransportError, Trust};
 use crate::ErrorKind;
 
-/// A TLS server with a self-signed certificate that answers every connection with 200. Returns its URL and the PEM of
-/// the certificate.
+/// TLS server with a self-signed certificate and the answer 200 to every connection. Returns its URL and the PEM of the
+/// certificate.
 async fn server() -> (String, String) {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let generated = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();

@@ -11,10 +11,10 @@ use crate::service::Service;
 
 /// Metadata of backups (Pike, 2017).
 const METADATA: &str = "3.43";
-/// A zone for a backup (Pike, 2017).
+/// Zone for a backup (Pike, 2017).
 const ZONE: &str = "3.51";
 
-/// A backup.
+/// Backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Backup {
@@ -26,15 +26,15 @@ pub struct Backup {
     pub description: String,
     /// `creating`, `available`, `restoring`, `deleting`, `error`, ...
     pub status: String,
-    /// Size of the volume in GiB, when it was taken.
+    /// Size of the volume in GiB at the time of the backup.
     pub size: i64,
-    /// The volume.
+    /// Volume.
     pub volume_id: String,
-    /// The snapshot that was backed up, if it was one.
+    /// Snapshot that was backed up; empty for a backup of the volume itself.
     pub snapshot_id: String,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
-    /// Why it failed.
+    /// Reason for a failure.
     pub fail_reason: String,
     /// True if incremental backups depend on the backup.
     pub has_dependent_backups: bool,
@@ -42,21 +42,21 @@ pub struct Backup {
     pub metadata: BTreeMap<String, String>,
 }
 
-/// A new backup.
+/// New backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BackupCreate {
     /// Name.
     pub name: String,
-    /// The volume.
+    /// Volume.
     pub volume_id: String,
-    /// The snapshot to back up.
+    /// Snapshot to back up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<String>,
     /// Free text.
     pub description: String,
-    /// Force: the backup is taken although a server has the volume.
+    /// Force: take the backup of a volume that is attached to a server.
     pub force: bool,
-    /// Availability zone of the service that stores it.
+    /// Availability zone of the backup service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub availability_zone: Option<String>,
     /// Free key-value pairs.
@@ -64,7 +64,7 @@ pub struct BackupCreate {
 }
 
 impl Volumes {
-    /// The project's backups.
+    /// Returns the project's backups.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -73,7 +73,7 @@ impl Volumes {
         self.session.list(call, "backups").await
     }
 
-    /// One backup.
+    /// Returns one backup.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -82,7 +82,7 @@ impl Volumes {
         self.session.one(call, "backup").await
     }
 
-    /// Creates a backup; it is `creating` when this returns. Cinder answers id and name alone; the size is unknown.
+    /// Creates a backup; the backup is `creating` on return. Cinder answers id and name alone; the size is unknown.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -107,7 +107,7 @@ impl Volumes {
         })
     }
 
-    /// Deletes a backup; it is `deleting` when this returns.
+    /// Deletes a backup; the backup is `deleting` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

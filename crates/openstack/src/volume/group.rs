@@ -16,10 +16,10 @@ const TYPES: &str = "3.11";
 const GROUPS: &str = "3.13";
 /// Snapshots of groups (Newton, 2016).
 const SNAPSHOTS: &str = "3.14";
-/// The volumes of a group in a list (Ocata, 2017).
+/// Volumes of a group in a list (Ocata, 2017).
 const WITH_VOLUMES: &str = "3.25";
 
-/// A group of volumes.
+/// Group of volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct VolumeGroup {
@@ -33,32 +33,32 @@ pub struct VolumeGroup {
     pub status: String,
     /// Availability zone.
     pub availability_zone: String,
-    /// Id of its type.
+    /// Id of the group type.
     pub group_type: String,
-    /// Ids of the types that its volumes can have.
+    /// Ids of the permitted volume types.
     pub volume_types: Vec<String>,
-    /// Ids of its volumes.
+    /// Ids of the volumes.
     pub volumes: Vec<String>,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
 }
 
-/// A new group, which is empty.
+/// New group, without volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VolumeGroupCreate {
     /// Name.
     pub name: String,
     /// Free text.
     pub description: String,
-    /// Id of its type.
+    /// Id of the group type.
     pub group_type: String,
-    /// The types that its volumes can have, by name or id.
+    /// Permitted volume types, by name or id.
     pub volume_types: Vec<String>,
     /// Availability zone.
     pub availability_zone: String,
 }
 
-/// A snapshot of all volumes of a group, which is a snapshot of each: see
+/// Snapshot of a group: a snapshot of each volume, see
 /// [`Snapshot::group_snapshot_id`](super::Snapshot::group_snapshot_id).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -71,24 +71,24 @@ pub struct GroupSnapshot {
     pub description: String,
     /// `creating`, `available`, `deleting`, `error`, ...
     pub status: String,
-    /// The group.
+    /// Group.
     pub group_id: String,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
 }
 
-/// A new snapshot of a group.
+/// New snapshot of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct GroupSnapshotCreate {
-    /// The group.
+    /// Group.
     pub group_id: String,
-    /// Name, which its snapshots have as well.
+    /// Name, also of the snapshots of the volumes.
     pub name: String,
-    /// Free text, which its snapshots have as well.
+    /// Free text, also of the snapshots of the volumes.
     pub description: String,
 }
 
-/// A type of groups.
+/// Type of groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GroupType {
@@ -111,7 +111,7 @@ impl GroupType {
 }
 
 impl Volumes {
-    /// The types of groups.
+    /// Returns the types of groups.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -120,7 +120,7 @@ impl Volumes {
         self.session.list(call, "group_types").await
     }
 
-    /// The project's groups.
+    /// Returns the project's groups.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -131,7 +131,7 @@ impl Volumes {
         self.session.list(call, "groups").await
     }
 
-    /// Creates a group; it is `creating` when this returns. Cinder answers id and name alone.
+    /// Creates a group; the group is `creating` on return. Cinder answers id and name alone.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -151,7 +151,7 @@ impl Volumes {
         })
     }
 
-    /// Puts volumes into a group, and takes others out of it; it is `updating` when this returns.
+    /// Adds volumes to a group, and removes others; the group is `updating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -168,7 +168,7 @@ impl Volumes {
         self.session.done(call).await
     }
 
-    /// Deletes a group without volumes; it is `deleting` when this returns. One with volumes is refused.
+    /// Deletes a group; the group is `deleting` on return. A group with volumes is refused.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -179,7 +179,7 @@ impl Volumes {
         self.session.done(call).await
     }
 
-    /// The project's snapshots of groups.
+    /// Returns the project's snapshots of groups.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -189,7 +189,8 @@ impl Volumes {
         self.session.list(call, "group_snapshots").await
     }
 
-    /// Takes a snapshot of each volume of a group; it is `creating` when this returns. Cinder answers id and name alone.
+    /// Takes a snapshot of each volume of a group; the group snapshot is `creating` on return. Cinder answers id and
+    /// name alone.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -211,7 +212,7 @@ impl Volumes {
         })
     }
 
-    /// Deletes a snapshot of a group with its snapshots; it is `deleting` when this returns.
+    /// Deletes a group snapshot with its snapshots; the group snapshot is `deleting` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

@@ -10,20 +10,21 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 
-/// A quota of a project.
+/// Quota of a project.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeQuota {
-    /// The most there may be; -1 is no limit.
+    /// Maximum; -1 for no limit.
     pub limit: i64,
     /// Use by existing objects.
     pub in_use: i64,
-    /// Reservation for objects that are being created.
+    /// Reservations for objects under creation.
     #[serde(default)]
     pub reserved: i64,
 }
 
 impl Volumes {
-    /// The quotas of a project by resource: `snapshots`, `gigabytes`, ..., and for each type `snapshots_TYPE` and the like.
+    /// Returns the quotas of a project by resource: `snapshots`, `gigabytes`, ..., and for each type `snapshots_TYPE`
+    /// and the like.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

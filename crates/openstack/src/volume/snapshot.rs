@@ -9,10 +9,10 @@ use crate::call::Call;
 use crate::error::Result;
 use crate::service::Service;
 
-/// The snapshot of a group, of which a snapshot is part (Newton, 2016).
+/// Group snapshot of a snapshot (Newton, 2016).
 const OF_GROUP: &str = "3.14";
 
-/// A snapshot.
+/// Snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -24,35 +24,35 @@ pub struct Snapshot {
     pub description: String,
     /// `creating`, `available`, `deleting`, `error`, ...
     pub status: String,
-    /// Size of the volume in GiB, when it was taken.
+    /// Size of the volume in GiB at the time of the snapshot.
     pub size: i64,
-    /// The volume.
+    /// Volume.
     pub volume_id: String,
     /// Time of creation, RFC 3339 without a zone.
     pub created_at: String,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
-    /// The snapshot of a group that it is part of, if it is of one; since microversion 3.14.
+    /// Group snapshot that this snapshot is part of, since microversion 3.14; empty for none.
     pub group_snapshot_id: String,
 }
 
-/// A new snapshot.
+/// New snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SnapshotCreate {
     /// Name.
     pub name: String,
-    /// The volume.
+    /// Volume.
     pub volume_id: String,
     /// Free text.
     pub description: String,
-    /// Force: the snapshot is taken although a server has the volume.
+    /// Force: take the snapshot of a volume that is attached to a server.
     pub force: bool,
     /// Free key-value pairs.
     pub metadata: BTreeMap<String, String>,
 }
 
 impl Volumes {
-    /// The project's snapshots.
+    /// Returns the project's snapshots.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -61,7 +61,7 @@ impl Volumes {
         self.session.list(call, "snapshots").await
     }
 
-    /// One snapshot.
+    /// Returns one snapshot.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -70,7 +70,7 @@ impl Volumes {
         self.session.one(call, "snapshot").await
     }
 
-    /// Creates a snapshot; it is `creating` when this returns.
+    /// Creates a snapshot; the snapshot is `creating` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.
@@ -79,7 +79,7 @@ impl Volumes {
         self.session.one(call, "snapshot").await
     }
 
-    /// Deletes a snapshot; it is `deleting` when this returns.
+    /// Deletes a snapshot; the snapshot is `deleting` on return.
     ///
     /// # Errors
     /// The [`Error`](crate::Error) of the request.

@@ -146,13 +146,13 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// In any order of events: our last write of an object is visible until a list that began after it contradicts it,
-    /// and a final list equals the state of the cloud.
+    /// In any order of events: our last write of an object is visible until a later list contradicts it, and a final
+    /// list equals the state of the cloud.
     #[test]
     fn own_writes_are_visible_and_a_final_list_is_exact(steps in proptest::collection::vec(step(), 0..40)) {
         let cell = Cell::<Port>::default();
         let mut cloud: BTreeMap<String, Port> = BTreeMap::new();
-        // Our last write of each port, until a list that began after it has arrived.
+        // Our last write of each port, until a later list has arrived.
         let mut written: BTreeMap<String, (Option<Port>, bool)> = BTreeMap::new();
         let mut list: Option<(u64, Vec<Port>)> = None;
         let make = |id: usize, value: u8| port(&id.to_string(), &value.to_string());
