@@ -1,12 +1,12 @@
-//! The simulated OpenStack cloud.
+//! Simulated OpenStack cloud.
 //!
-//! A [`Cloud`] is a set of resources and a clock. [`Cloud::router`] serves it as the HTTP APIs of Keystone, Nova,
-//! Neutron, Glance, Cinder, Octavia, Placement and Barbican, each under its own first path segment, and an operator's
-//! interface under `/_simulator/`. What it does, a real OpenStack Zed does; where it knows less, it says so with the
-//! real service's error rather than pretend.
+//! A [`Cloud`] is a set of resources and a clock. [`Cloud::router`] serves the HTTP APIs of Keystone, Nova, Neutron,
+//! Glance, Cinder, Octavia, Placement and Barbican, each under its own first path segment, and an operator's interface
+//! under `/_simulator/`. The behaviour is that of a real OpenStack Zed; a request beyond the simulation gets the real
+//! service's error instead of a pretended answer.
 //!
-//! Every request is one transaction: it is applied whole or not at all, and with [`Options::store`] the
-//! change is in SQLite before the reply leaves, so that the process may be killed at any moment.
+//! Every request is one transaction: applied whole or not at all. With [`Options::store`] the change is in SQLite
+//! before the reply leaves, so the process may be killed at any moment.
 
 mod addresses;
 mod attribute;
@@ -84,47 +84,47 @@ use crate::world::World;
 /// Options of a cloud.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The SQLite file that keeps everything. `None`: memory only, gone with the last clone of the [`Cloud`].
+    /// SQLite file with the whole content. `None`: memory only, gone with the last clone of the [`Cloud`].
     pub store: Option<PathBuf>,
     /// How long things take.
     pub latency: Latency,
-    /// Ids, hardware addresses and tokens of the first content follow from it.
+    /// Seed of the ids, hardware addresses and tokens of the first content.
     pub seed: u64,
-    /// The addresses of the external network `public`, inside 127.0.0.0/8 so that guests can listen on them.
-    /// Not 127.0.0.0/16, where services of the machine listen.
+    /// Addresses of the external network `public`, inside 127.0.0.0/8 for guests that listen on them. Not 127.0.0.0/16,
+    /// where services of the machine listen.
     pub external_cidr: Ipv4Net,
-    /// Quotas by their OpenStack name (`instances`, `cores`, `ram`, `port`, `floatingip`, `volumes`,
-    /// `gigabytes`, `load_balancer`, ...) that differ from the defaults; -1 is unlimited. `router_route` is the most
-    /// routes of a router.
+    /// Quotas other than the defaults, by their OpenStack name (`instances`, `cores`, `ram`, `port`, `floatingip`,
+    /// `volumes`, `gigabytes`, `load_balancer`, ...); -1 is unlimited. `router_route` is the maximum number of routes
+    /// of a router.
     pub quotas: BTreeMap<String, i64>,
-    /// The availability zones of compute. The first is the default.
+    /// Availability zones of compute. The first is the default.
     pub zones: Vec<String>,
-    /// The availability zones of volumes. The first is the default; without any, they are those of compute.
+    /// Availability zones of volumes. The first is the default; if empty, the zones of compute.
     pub volume_zones: Vec<String>,
     /// Names of images to have, besides the ones every simulated cloud has.
     pub images: Vec<String>,
     /// How long a token is good for.
     pub token_lifetime: Duration,
-    /// Aliases that Neutron lists among its extensions, besides those of every simulated cloud.
+    /// Further aliases in the list of Neutron's extensions, besides those of every simulated cloud.
     pub extensions: Vec<String>,
-    /// True if it begins empty, as a cloud whose services have been installed: without users, catalog, flavors, images
-    /// and networks.
+    /// True to begin empty, like a cloud right after the installation of its services: without users, catalog, flavors,
+    /// images and networks.
     pub is_empty: bool,
-    /// The passwords of a new cloud's users. Those of a cloud with a store stay as they were.
+    /// Passwords of a new cloud's users. In a cloud with a store, the stored passwords stay.
     pub passwords: Passwords,
 }
 
-/// The passwords of the two users of a new cloud.
+/// Passwords of the two users of a new cloud.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Passwords {
-    /// Of `admin`, who administrates the cloud and its operator's interface.
+    /// Password of `admin`, who administrates the cloud and the operator's interface.
     pub admin: String,
     /// Of `demo`, a member of a project.
     pub demo: String,
 }
 
 impl Passwords {
-    /// Passwords that nobody guesses.
+    /// Returns random passwords.
     #[must_use]
     pub fn random() -> Self {
         // A letter first: as it is, the text is one in YAML, too.
@@ -135,7 +135,7 @@ impl Passwords {
         }
     }
 
-    /// The same password for both.
+    /// Creates passwords that are the same for both users.
     #[must_use]
     pub fn same(password: &str) -> Self {
         Self {
@@ -146,7 +146,7 @@ impl Passwords {
 }
 
 impl Default for Passwords {
-    /// `secret`, for a cloud that only its own process reaches.
+    /// Returns `secret` for all users, for a cloud that only its own process reaches.
     fn default() -> Self {
         Self::same("secret")
     }
@@ -177,25 +177,25 @@ impl Default for Options {
     }
 }
 
-/// A write on the OpenStack APIs (any method but GET and HEAD; getting and revoking tokens is not counted), as a
-/// hook sees it.
+/// Write on the OpenStack APIs as seen by a hook: any method but GET and HEAD; getting and revoking tokens is not
+/// counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// 1 for the first write since the cloud was opened.
     pub number: u64,
-    /// The first path segment, such as `network`.
+    /// First path segment, such as `network`.
     pub service: &'a str,
-    /// The HTTP method.
+    /// HTTP method.
     pub method: &'a str,
-    /// The path pattern within the service, such as `/v2.0/ports/{id}`.
+    /// Path pattern within the service, such as `/v2.0/ports/{id}`.
     pub route: &'a str,
-    /// The status of the reply that is about to be sent; `None` before the write.
+    /// Status of the reply about to be sent; `None` before the write.
     pub status: Option<u16>,
 }
 
 type WriteHook = Arc<dyn Fn(&Write<'_>) + Send + Sync>;
 
-/// A running simulated cloud. Clones are the same cloud.
+/// Running simulated cloud. Clones are the same cloud.
 #[derive(Clone)]
 pub struct Cloud {
     inner: Arc<Inner>,
@@ -214,7 +214,7 @@ struct Inner {
     on_write: RwLock<Option<WriteHook>>,
     world: watch::Sender<Arc<World>>,
     world_is_stale: AtomicBool,
-    /// Wakes the task that applies transitions and publishes the world.
+    /// Wakes the task for transitions and the [`World`].
     wake: Arc<Notify>,
 }
 
@@ -224,11 +224,11 @@ struct Core {
 }
 
 impl Cloud {
-    /// Opens a cloud: with the content of its store, or with the first content. Must be called within a Tokio runtime,
+    /// Opens a cloud with the content of the store, or with the first content. Must be called within a Tokio runtime,
     /// which then runs the state transitions until the last clone is dropped.
     ///
     /// # Errors
-    /// The store cannot be read or written, is in use, or comes from a newer version.
+    /// [`OpenError`]: the store cannot be read or written, is in use, or comes from a newer version.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let settings = Settings {
             latency: options.latency.clone(),
@@ -288,7 +288,8 @@ impl Cloud {
         Ok(Self { inner })
     }
 
-    /// All services behind one base URL, such as `http://127.0.0.1:5000`, which the catalog and every link carry.
+    /// Returns the routes of all services behind one base URL, such as `http://127.0.0.1:5000`. The catalog and every
+    /// link have this URL.
     pub fn router(&self, base_url: &str) -> axum::Router {
         let base = Arc::new(Base::all(base_url));
         let cloud = self.clone();
@@ -298,8 +299,8 @@ impl Cloud {
         })
     }
 
-    /// The same for a socket, which any process of the machine reaches, and any page of a browser: the operator's interface
-    /// answers to the names of this machine alone, and is changed by its administrator alone.
+    /// As [`router`](Self::router), for a socket, which any process of the machine and any page in a browser can reach:
+    /// the operator's interface answers to names of this machine alone, and only its administrator may change anything.
     pub fn router_of_socket(&self, base_url: &str) -> axum::Router {
         let base = Arc::new(Base::all(base_url));
         let cloud = self.clone();
@@ -323,7 +324,7 @@ impl Cloud {
         dispatch::answer(self, &Base::all(base_url), request).await
     }
 
-    /// Answers a request for one service, which is alone at `base_url`.
+    /// Answers a request for one [`Service`], served alone at `base_url`.
     pub(crate) async fn answer_of(
         &self,
         service: Service,
@@ -334,7 +335,7 @@ impl Cloud {
         dispatch::answer_of(self, &Base::one(base_url), service, &path, request).await
     }
 
-    /// Does what `keystone-manage bootstrap` does.
+    /// Bootstraps Keystone like `keystone-manage bootstrap`.
     ///
     /// # Errors
     /// The change cannot be stored.
@@ -345,8 +346,8 @@ impl Cloud {
         core.commit().map(drop)
     }
 
-    /// Sends a request to Keystone as its first administrator, behind the backs of all: no fault and no hook affects
-    /// it. Returns status and body; 401 before a bootstrap.
+    /// Sends a request to Keystone as its first administrator, without faults and hooks. Returns status and body; 401
+    /// before a bootstrap.
     pub(crate) fn asked(
         &self,
         method: &http::Method,
@@ -356,12 +357,12 @@ impl Cloud {
         dispatch::asked(self, method, path, body)
     }
 
-    /// A clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).
+    /// Returns a clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).
     pub fn clouds_yaml(&self, base_url: &str) -> String {
         seed::clouds_yaml(base_url.trim_end_matches('/'), &self.inner.passwords)
     }
 
-    /// What guests see. A new value follows every change that matters to them.
+    /// Returns the guests' view of the cloud. Every change that matters to guests sends a new [`World`].
     pub fn world(&self) -> watch::Receiver<Arc<World>> {
         let receiver = self.inner.world.subscribe();
         // Without receivers the world is not kept up to date.
@@ -369,12 +370,12 @@ impl Cloud {
         receiver
     }
 
-    /// How often each operation was called since the start or the last reset, by service, method and route.
+    /// Returns the number of calls of each operation since the start or the last reset, by service, method and route.
     pub fn requests(&self) -> Vec<RequestCount> {
         self.inner.journal.counts()
     }
 
-    /// Every operation: service, method and route, as [`Cloud::requests`] names them.
+    /// Returns every operation: service, method and route, under the names of [`Cloud::requests`].
     pub fn operations(&self) -> Vec<(String, String, String)> {
         self.inner.routes.names()
     }
@@ -384,8 +385,8 @@ impl Cloud {
         self.inner.journal.reset();
     }
 
-    /// How many resources there are, by project name (empty for what belongs to the cloud itself) and type. Tokens
-    /// are not counted: two equal answers mean that nothing was left behind.
+    /// Returns the number of resources by project name (empty for resources of the cloud itself) and type. Tokens are
+    /// not counted: two equal answers mean that nothing was left behind.
     pub fn resources(&self) -> BTreeMap<String, BTreeMap<String, usize>> {
         snapshot::resources(&self.inner.core.lock().state)
     }
@@ -400,7 +401,7 @@ impl Cloud {
         *self.inner.before_write.write() = Some(Arc::new(hook));
     }
 
-    /// How many writes there were since the cloud was opened.
+    /// Returns the number of writes since the cloud was opened.
     pub fn writes(&self) -> u64 {
         self.inner.writes.load(Ordering::SeqCst)
     }
@@ -410,7 +411,7 @@ impl Cloud {
         *self.inner.settings.console.write() = Some(Arc::new(console));
     }
 
-    /// Puts a server into ERROR with Nova's fault message; returns whether the server exists.
+    /// Puts a server into ERROR with Nova's fault message; returns false for an unknown one.
     ///
     /// # Errors
     /// The change cannot be stored.
@@ -424,7 +425,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// Puts a load balancer into ERROR; returns whether it exists.
+    /// Puts a load balancer into ERROR; returns false for an unknown one.
     ///
     /// # Errors
     /// The change cannot be stored.
@@ -438,7 +439,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// Sets the status of a volume, a snapshot or a backup; returns whether it exists.
+    /// Sets the status of a volume, a snapshot or a backup; returns false for an unknown one.
     ///
     /// # Errors
     /// The change cannot be stored.
@@ -457,7 +458,7 @@ impl Cloud {
         Ok(found)
     }
 
-    /// Moves the cloud's clock ahead; transitions that are due by then happen now.
+    /// Moves the cloud's clock ahead, and applies the transitions due by then.
     pub fn advance_clock(&self, by: Duration) {
         self.inner.clock.advance(by);
         self.inner.wake.notify_one();
@@ -465,7 +466,7 @@ impl Cloud {
 }
 
 impl Core {
-    /// Stores what the transaction changed and ends it; undoes it if the store refuses.
+    /// Stores the changes of the transaction and ends it; rolls back if the store refuses.
     fn commit(&mut self) -> Result<bool, OpenError> {
         let changes = self.state.changes();
         if let Some(store) = &mut self.store
@@ -479,7 +480,7 @@ impl Core {
         Ok(changes.iter().any(|change| change.kind.visible_to_guests()))
     }
 
-    /// Applies the transitions that have come due, in one transaction.
+    /// Applies the due transitions (see [`transition`]) in one transaction.
     fn settle(&mut self, settings: &Settings, now: jiff::Timestamp) -> bool {
         if !transition::any_due(&self.state, now) {
             return false;
@@ -508,7 +509,7 @@ impl Drop for Inner {
     }
 }
 
-/// Applies transitions when they are due, and publishes the world when it changed.
+/// Applies transitions when due, and publishes the [`World`] after a change.
 async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
     loop {
         let Some(inner) = cloud.upgrade() else { return };
@@ -531,15 +532,15 @@ async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
     }
 }
 
-/// A tick shorter than this needs no rest after it.
+/// Duration of a tick up to which no rest follows.
 const QUICK: Duration = Duration::from_micros(500);
-/// A longer one is followed by a rest of so many times its duration.
+/// Rest after a longer tick, as a multiple of its duration.
 const REST: u32 = 19;
-/// The longest rest.
+/// Longest rest.
 const LONGEST_REST: Duration = Duration::from_millis(500);
 
 impl Inner {
-    /// Applies the transitions that are due; returns the time until the next one.
+    /// Applies the due transitions; returns the time until the next one.
     fn tick(&self) -> Option<Duration> {
         let mut core = self.core.lock();
         let now = self.clock.now();

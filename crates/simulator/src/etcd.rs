@@ -1,4 +1,4 @@
-//! A simulated etcd cluster: its members, not its data.
+//! Simulated etcd cluster: members, without data.
 //!
 //! ```text
 //!   rules    who can be added, promoted and removed, who leads (pure)
@@ -6,9 +6,9 @@
 //!   (here)   running machines, persistence, connections
 //! ```
 //!
-//! A member belongs to a machine but outlives it: it stays in the list, and counts for the quorum, until it is removed.
-//! Not simulated: keys and values, the log, snapshots and delays. Source of the rules and messages: `server/etcdserver`
-//! and `api/v3rpc/rpctypes` of etcd 3.6.
+//! A member belongs to a machine but outlives the machine: until its removal, the member stays in the list and counts
+//! for the quorum. Not simulated: keys and values, the log, snapshots and delays. Source of the rules and messages:
+//! `server/etcdserver` and `api/v3rpc/rpctypes` of etcd 3.6.
 
 mod member;
 mod rules;
@@ -31,28 +31,28 @@ use self::rules::State;
 
 pub use self::rules::{Listed, Place};
 
-/// The port for clients.
+/// Port for clients.
 pub const PORT: u16 = 2379;
-/// The version that members report: that of etcd's image in kubeadm v1.34.2.
+/// Version reported by members, as in etcd's image of kubeadm v1.34.2.
 pub(crate) const VERSION: &str = "3.6.5";
 
-/// An etcd cluster, shared by the machines of its members.
+/// etcd cluster, shared by the machines of its members.
 #[derive(Debug)]
 pub struct Etcd {
     path: Option<PathBuf>,
     inner: Mutex<Inner>,
     /// How often `kubeadm join` has tried to add a member.
     attempts: AtomicUsize,
-    /// The machine of the member to which each of these attempts goes, if a test has set it.
+    /// Machine of the member for every addition, if a test has set one.
     additions_go_to: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
 struct Inner {
     state: State,
-    /// The machines that have been powered on, with the tokens that end them.
+    /// Machines that have been powered on, each with the token that ends its member.
     machines: HashMap<String, Running>,
-    /// True if no file existed: the members of a cluster that is older than the file are adopted.
+    /// True if no file existed: the members of a cluster older than the file are adopted.
     unlisted: bool,
 }
 
@@ -69,7 +69,7 @@ impl Inner {
         running.is_some_and(|running| !running.member.is_cancelled())
     }
 
-    /// The state, updated for the machines that run now.
+    /// Returns the [`State`], updated for the machines that run now.
     fn settled(&mut self) -> &mut State {
         let up: Vec<u64> = self
             .state
@@ -83,7 +83,8 @@ impl Inner {
 }
 
 impl Etcd {
-    /// A cluster with the members in the file `path`, or without members if the file does not exist. `None`: in memory.
+    /// Opens a cluster with the members in the file `path`, or without members if the file does not exist. `None`: in
+    /// memory.
     ///
     /// # Errors
     /// If the file exists but is unreadable.
@@ -113,7 +114,7 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// Adds a member that has existed before the cluster had a file.
+    /// Adds a member from before the file of the cluster.
     pub fn adopt(&self, place: &Place) {
         if self.inner.lock().unlisted {
             self.change(|state| {
@@ -126,7 +127,8 @@ impl Etcd {
         }
     }
 
-    /// Starts the member of a machine; it runs until `power` ends or it is removed. The token is cancelled with either.
+    /// Starts the member of a machine, which runs until `power` ends or the member is removed. Both cancel the returned
+    /// token.
     ///
     /// # Errors
     /// etcd's fatal message if the machine has no member (any more).
@@ -152,7 +154,7 @@ impl Etcd {
         Ok(member)
     }
 
-    /// The check before `kubeadm join`: whether every member that has ever started responds.
+    /// Checks before `kubeadm join` that every member that has ever started responds.
     ///
     /// # Errors
     /// The message of kubeadm.
@@ -174,7 +176,7 @@ impl Etcd {
     /// Adds the member of a machine as a learner. Idempotent.
     ///
     /// # Errors
-    /// The status that etcd returns.
+    /// The [`Status`] of etcd.
     pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
         let first: usize = place.machine.bytes().map(usize::from).sum();
@@ -196,13 +198,13 @@ impl Etcd {
         })
     }
 
-    /// Sets the member to which each addition of kubeadm goes, by its machine.
+    /// Sets the member for every addition of kubeadm, by its machine.
     pub fn send_additions_to(&self, machine: &str) {
         *self.additions_go_to.lock() = Some(machine.to_owned());
     }
 
-    /// Sets whether the member of a machine counts that of another one as disconnected although both run, as etcd does
-    /// after a message that timed out. It ends when the member of either is started again.
+    /// Sets whether the member of a machine counts another running member as disconnected, as etcd does after a message
+    /// that timed out. A restart of either member ends this.
     pub fn part(&self, machine: &str, other: &str, apart: bool) {
         self.change(|state| {
             let id = |machine: &str| state.of(machine).map(|member| member.id);
@@ -214,7 +216,7 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// Starts the learner of a machine, which counts as in sync while it runs.
+    /// Starts the learner of a machine. A running learner counts as in sync.
     pub fn start(&self, place: &Place) {
         self.change(|state| {
             state.start(place);
@@ -223,11 +225,11 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// Restarts the member of a machine with `--force-new-cluster`: it is then the only member, and votes, and the others
-    /// can never come back. Idempotent.
+    /// Restarts the member of a machine with `--force-new-cluster`: it becomes the only member, with a vote, and the
+    /// others can never come back. Idempotent.
     ///
     /// # Errors
-    /// If the machine is off, or has no member.
+    /// The machine is off, or has no member.
     pub fn force_new_cluster(&self, machine: &str) -> Result<(), String> {
         if !self.inner.lock().is_up(machine) {
             return Err("etcd does not run on this machine".to_owned());
@@ -244,7 +246,7 @@ impl Etcd {
     /// Promotes the member of a machine. Idempotent.
     ///
     /// # Errors
-    /// The status that etcd returns.
+    /// The [`Status`] of etcd.
     pub fn promote(&self, machine: &str) -> Result<(), Status> {
         self.change(|state| match state.of(machine) {
             Some(member) if !member.learner => Ok(()),
@@ -253,10 +255,10 @@ impl Etcd {
         })
     }
 
-    /// Whether writes can be committed: a majority of the voting members runs.
+    /// Checks that writes can be committed: a majority of the voting members runs.
     ///
     /// # Errors
-    /// The message of etcd, as an API server returns it.
+    /// The message of etcd, as returned by an API server.
     pub fn takes_writes(&self) -> Result<(), String> {
         let mut inner = self.inner.lock();
         let state = inner.settled();
@@ -277,12 +279,12 @@ impl Etcd {
         .unwrap_or_default();
     }
 
-    /// The number of elections, transfers of leadership included.
+    /// Returns the number of elections, transfers of leadership included.
     pub fn term(&self) -> u64 {
         self.inner.lock().settled().term()
     }
 
-    /// All members.
+    /// Returns all members.
     pub fn members(&self) -> Vec<Listed> {
         let mut inner = self.inner.lock();
         let leader = inner.settled().leader();

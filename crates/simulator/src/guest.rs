@@ -1,11 +1,11 @@
 //! Simulated guests, booted from the user data of simulated servers.
 //!
-//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init (or, with
-//! an image of Flatcar, Ignition) and kubeadm would do it: files are written, `runcmd` is searched for `kubeadm init` or `kubeadm join`, and the node
-//! comes up or the console has the error.
+//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init (or,
+//! with an image of Flatcar, Ignition) and kubeadm would do it: files are written, `runcmd` is searched for
+//! `kubeadm init` or `kubeadm join`, and the node comes up or the console has the error.
 //!
 //! ```text
-//!   World ──► fleet (what is new, gone, stopped?) ──► boot: user_data, jinja, kubeadm (pure), pki
+//!   World ──► fleet (new, gone or stopped instances) ──► boot: user_data, jinja, kubeadm (pure), pki
 //!                │                                      │ init: cluster (a workload API server)
 //!                ▼                                      │ join: discovery (TCP, TLS, token, CA hash)
 //!             network: floating address:port ──TLS──► a control plane guest's API server
@@ -14,9 +14,9 @@
 //! Fixed addresses exist inside the simulation only; *floating* addresses in 127.0.0.0/8 and in the ranges of
 //! [`Outside`] are bound for real, so that kubectl and the controllers reach a workload cluster at its usual address.
 //!
-//! Not simulated: containers, the network between pods, and the data of etcd (its members are, see [`crate::etcd`]).
-//! A node whose kubelet has `cloud-provider=external` waits for a cloud controller manager, which is no part of this:
-//! until then it has a taint and no addresses, and the API server does not reach its kubelet.
+//! Not simulated: containers, the network between pods, and the data of etcd (the members are, see [`crate::etcd`]). A
+//! node whose kubelet has `cloud-provider=external` waits for a cloud controller manager, which is not part of the
+//! simulation: until then the node has a taint and no addresses, and the API server does not reach its kubelet.
 
 mod api;
 mod boot;
@@ -55,27 +55,26 @@ use crate::world::World;
 
 pub use self::outside::Outside;
 
-/// The number of guests that boot concurrently; the others wait.
+/// Maximum number of guests that boot concurrently; the others wait.
 const BOOTS: usize = 16;
 
 /// Options of the simulated guests.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The directory that persists workload clusters and booted guests; it is created if it does not exist. `None`: in
-    /// memory.
+    /// Directory for workload clusters and booted guests, created if missing. `None`: in memory.
     pub state_dir: Option<PathBuf>,
-    /// The time without heartbeats after which a Node is unreachable. The kube-controller-manager waits 50 s by
-    /// default; the simulation is quicker.
+    /// Time without heartbeats after which a Node is unreachable. The kube-controller-manager waits 50 s by default;
+    /// the simulation is quicker.
     pub node_grace: Duration,
-    /// The longest pause between two attempts of a kubeadm step (kubeadm: 5 s). The first pauses are shorter.
+    /// Longest pause between two attempts of a kubeadm step (kubeadm: 5 s). The first pauses are shorter.
     pub retry: Duration,
-    /// The timeout of `kubeadm init` for the control plane endpoint (kubeadm: 4 minutes).
+    /// Timeout of `kubeadm init` for the control plane endpoint (kubeadm: 4 minutes).
     pub init_timeout: Duration,
-    /// The timeout of `kubeadm join` for discovery (kubeadm: 5 minutes).
+    /// Timeout of `kubeadm join` for discovery (kubeadm: 5 minutes).
     pub join_timeout: Duration,
-    /// The addresses on which guests are served and reached.
+    /// Outside addresses that the guests serve and reach.
     pub outside: Outside,
-    /// Asked by the API servers of workload clusters for users and permissions that they do not know.
+    /// Reviewer for users and permissions unknown to the API servers of workload clusters.
     pub reviewer: Option<Arc<dyn apiserver::Reviewer>>,
 }
 
@@ -93,7 +92,7 @@ impl Default for Options {
     }
 }
 
-/// All simulated guests of a cloud. Cheap to clone; they run until the `shutdown` given to
+/// All simulated guests of a cloud. Cheap to clone. The guests run until the `shutdown` given to
 /// [`start`](Self::start).
 #[derive(Clone, Debug)]
 pub struct Guests {
@@ -105,8 +104,8 @@ pub struct Guests {
 impl Guests {
     /// Follows `world` and runs its instances until `shutdown`. Must be called inside a tokio runtime.
     ///
-    /// The first World must be complete unless it is empty: state of instances that are not in it is removed from the
-    /// state directory.
+    /// The first [`World`] must be complete unless empty: the state of other instances is removed from the state
+    /// directory.
     pub fn start(
         world: watch::Receiver<Arc<World>>,
         options: Options,
@@ -147,12 +146,12 @@ impl Guests {
         }
     }
 
-    /// The console log of an instance: the output of cloud-init and kubeadm. Empty for an unknown instance.
+    /// Returns the console log of an instance: the output of cloud-init and kubeadm. Empty for an unknown instance.
     pub fn console(&self, instance_id: &str) -> String {
         self.consoles.text(instance_id)
     }
 
-    /// The etcd of each workload cluster that is served.
+    /// Returns the [`Etcd`] of each served workload cluster.
     pub async fn etcds(&self) -> Vec<Arc<Etcd>> {
         self.shared.clusters.etcds().await
     }

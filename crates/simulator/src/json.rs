@@ -1,4 +1,4 @@
-//! A client for JSON objects of an API server, by path, and their texts.
+//! Client for JSON objects of an API server, by path, with texts for its errors.
 
 use apiserver::{InProcess, UserInfo};
 use http::{Method, Request, StatusCode};
@@ -8,7 +8,7 @@ use kube::core::Status;
 use serde_json::Value;
 use tower::Service as _;
 
-/// A client whose requests have the user agent of a program.
+/// Client with the user agent of a program.
 #[derive(Clone)]
 pub(crate) struct Json {
     server: Server,
@@ -19,7 +19,7 @@ pub(crate) struct Json {
 #[derive(Clone)]
 pub(crate) enum Server {
     Client(Client),
-    /// Without a client, which has a task and a queue of its own.
+    /// Server in this process, without a [`Client`], which has a task and a queue of its own.
     InProcess(InProcess),
 }
 
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// A failed request.
+/// Failed request.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: {}", answer(.source))]
 pub(crate) struct Error {
@@ -66,7 +66,7 @@ pub(crate) struct Error {
 }
 
 impl Error {
-    /// The status of the answer, if there was one.
+    /// Returns the status of the answer, if there was one.
     pub(crate) fn status(&self) -> Option<StatusCode> {
         match self.source.as_ref() {
             kube::Error::Api(status) => StatusCode::from_u16(status.code).ok(),
@@ -75,7 +75,7 @@ impl Error {
     }
 }
 
-/// What the API server answered, without the debug form of its Status, or why there is no answer.
+/// Returns the answer of the API server, without the debug form of its [`Status`], or the reason why there is none.
 fn answer(source: &kube::Error) -> String {
     match source {
         kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
@@ -84,7 +84,7 @@ fn answer(source: &kube::Error) -> String {
     }
 }
 
-/// A text of an object; empty where there is none.
+/// Returns a text of an object; empty without one.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -95,12 +95,13 @@ impl Json {
         Self { server, agent }
     }
 
-    /// The same client for another program.
+    /// Returns the same client for another program.
     pub(crate) fn of(&self, agent: &'static str) -> Self {
         Self::new(self.server.clone(), agent)
     }
 
-    /// The same client with the rights of a node, inside the process: a client of another server keeps its user.
+    /// Returns the same client with the rights of a node, inside the process; a client of another server keeps its
+    /// user.
     pub(crate) fn as_node(&self, name: &str) -> Self {
         let server = match &self.server {
             Server::InProcess(server) => {
@@ -113,7 +114,7 @@ impl Json {
         Self::new(server, self.agent)
     }
 
-    /// The objects of a collection.
+    /// Returns the objects of a collection.
     pub(crate) async fn list(&self, collection: &str) -> Result<Vec<Value>, Error> {
         let mut list = self.send(Method::GET, collection, None, "").await?;
         match list.get_mut("items").map(Value::take) {
@@ -122,7 +123,7 @@ impl Json {
         }
     }
 
-    /// Sends a request. The content type is that of the body.
+    /// Sends a request. `content_type` is the type of the body.
     pub(crate) async fn send(
         &self,
         method: Method,

@@ -1,21 +1,21 @@
-//! Simulated nodes of a Kubernetes API server: what kube-controller-manager, the scheduler and kubelets do to
-//! Deployments, StatefulSets, DaemonSets, Jobs, Pods and claims. No program runs; a Pod becomes ready, and a task
-//! succeeds, after a while, unless a fault says otherwise.
+//! Simulated nodes of a Kubernetes API server: kube-controller-manager, scheduler and kubelets for Deployments,
+//! StatefulSets, DaemonSets, Jobs, Pods and claims. No program runs; a Pod becomes ready, and a task succeeds, after a
+//! while, unless a fault says otherwise.
 //!
 //! ```text
-//!   world        what is in the API server, by kind, from watches
+//!   world        the objects in the API server, by kind, from watches
 //!   deployment   Deployments and ReplicaSets     stateful   StatefulSets
 //!   daemon       DaemonSets                      job        Jobs
 //!   scheduler    Pods to nodes, claims to volumes
 //!   kubelet      Pods on nodes
-//!   faults       what goes wrong on request
-//!   programs     what answers on the ports of Pods: RabbitMQ's management API, and the APIs of OpenStack
+//!   faults       failures on request
+//!   programs     the ports of Pods: RabbitMQ's management API, and the APIs of OpenStack
 //!   client       the writes
 //! ```
 //!
-//! Each of the controllers is a pure function from the world to writes; only this module sends them. What is kinder than
-//! a real cluster: no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run
-//! out, and back-offs are short.
+//! Each of the controllers is a pure function from the world to writes; only this module sends them. Kinder than a real
+//! cluster: no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run out,
+//! and back-offs are short.
 
 mod client;
 mod daemon;
@@ -51,11 +51,11 @@ pub use self::programs::{Answering, Gate, Programs};
 use self::world::{Now, Seen, World};
 use crate::json::Json;
 
-/// The user agent of all requests.
+/// User agent of all requests.
 const AGENT: &str = "simulated-nodes";
-/// The number of passes without a pause: more would be two controllers that undo each other's writes.
+/// Maximum number of passes without a pause: more would mean two controllers that undo each other's writes.
 const PASSES: usize = 50;
-/// Events of a watch that may wait.
+/// Maximum number of waiting events of a watch.
 const BURST: usize = 256;
 
 /// How simulated nodes behave.
@@ -63,15 +63,15 @@ const BURST: usize = 256;
 pub struct Options {
     /// Names of the nodes.
     pub nodes: Vec<String>,
-    /// Labels of all nodes, beside their hostname.
+    /// Labels of all nodes, besides the hostname.
     pub labels: Vec<(String, String)>,
-    /// From the binding of a Pod until its container runs.
+    /// Time from the binding of a Pod until its container runs.
     pub start: Duration,
-    /// From the start of a container until it is ready, or its task has ended.
+    /// Time from the start of a container until it is ready, or its task has ended.
     pub ready: Duration,
-    /// The first pause before a container or a task is started again; it doubles with each failure of a task.
+    /// First pause before a container or a task is started again, doubled with each failure of a task.
     pub back_off: Duration,
-    /// What goes wrong.
+    /// Faults on request.
     pub faults: Faults,
 }
 
@@ -124,7 +124,7 @@ async fn nodes(client: Client, options: Options, shutdown: CancellationToken) {
     }
 }
 
-/// Passes until nothing is to be written. Returns when something is, by the clock alone.
+/// Runs passes until nothing remains to write. Returns the time until the next work by the clock alone.
 async fn passes(
     client: &Json,
     options: &Options,
@@ -144,7 +144,7 @@ async fn passes(
         for write in writes {
             match client.write(&write).await {
                 Ok(answer) => world.written(&write, answer),
-                // What was changed or deleted in the meantime is looked at again, when a watch has reported it.
+                // An object changed or deleted in the meantime is handled again once a watch has reported the change.
                 Err(error) => {
                     tracing::debug!("simulated nodes: {error}");
                     all = false;
@@ -158,7 +158,7 @@ async fn passes(
     wake.or(Some(options.back_off))
 }
 
-/// What every controller writes.
+/// Returns the [`Write`]s of all controllers.
 fn writes(world: &World, now: &mut Now<'_>) -> Vec<Write> {
     let mut writes = scheduler::register(world, now);
     writes.extend(deployment::deployments(world));

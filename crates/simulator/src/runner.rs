@@ -1,8 +1,8 @@
-//! Machines: for each server that is ACTIVE, a program that runs as long as the server does.
+//! Machines: for each ACTIVE server, a program that runs as long as the server does.
 //!
 //! [`Runners::start`] follows the [`World`]. The program, a *guest runner*, starts a machine in any way: a script that
-//! creates namespaces, a hypervisor, a container. It reads one JSON document and prints the output of the serial
-//! console (docs/project/simulator.md has the contract).
+//! creates namespaces, a hypervisor, a container. The runner reads one JSON document and prints the output of the
+//! serial console (docs/project/simulator.md has the contract).
 //!
 //! ```text
 //!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console
@@ -43,15 +43,15 @@ use crate::world::World;
 /// Options of the runners.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The guest runner.
+    /// Guest runner.
     pub program: PathBuf,
-    /// The directory with the disks of the machines.
+    /// Directory with the disks of the machines.
     pub state_dir: PathBuf,
-    /// The grace period between SIGTERM and SIGKILL of a machine that is powered off.
+    /// Grace period between SIGTERM and SIGKILL of a machine that is powered off.
     pub patience: Duration,
-    /// The interval of health checks of load balancer members.
+    /// Interval of health checks of load balancer members.
     pub probe: Duration,
-    /// The addresses on which floating IPs are served.
+    /// Addresses for serving floating IPs.
     pub outside: Outside,
 }
 
@@ -69,7 +69,7 @@ impl Options {
     }
 }
 
-/// All machines of a cloud. Cheap to clone; they run until the `shutdown` given to [`start`](Self::start).
+/// All machines of a cloud. Cheap to clone. The machines run until the `shutdown` given to [`start`](Self::start).
 #[derive(Clone, Debug)]
 pub struct Runners {
     consoles: Consoles,
@@ -81,7 +81,7 @@ impl Runners {
     /// Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// If the state directory cannot be used.
+    /// The state directory cannot be used.
     pub async fn start(
         world: watch::Receiver<Arc<World>>,
         servers: Arc<dyn Servers>,
@@ -108,7 +108,7 @@ impl Runners {
         Ok(Self { consoles, stopped })
     }
 
-    /// The console log of an instance. Empty for an unknown instance.
+    /// Returns the console log of an instance. Empty for an unknown instance.
     #[must_use]
     pub fn console(&self, instance: &str) -> String {
         self.consoles.text(instance)

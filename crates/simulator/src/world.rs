@@ -1,7 +1,7 @@
-//! The state of the cloud that is visible to guests: the only coupling between [`crate::cloud`] and [`crate::guest`].
+//! State of the cloud that is visible to guests: the only coupling between [`crate::cloud`] and [`crate::guest`].
 //!
-//! A [`World`] is a snapshot. The cloud publishes a new one on a watch channel after every change that is visible to
-//! guests, which compare it with their state and start or stop accordingly. All lists are sorted by identity, so equal
+//! A [`World`] is a snapshot. The cloud publishes a new one on a watch channel after every visible change; guests
+//! compare the snapshot with their state and start or stop accordingly. All lists are sorted by identity, so equal
 //! clouds have equal snapshots.
 
 mod reach;
@@ -16,39 +16,39 @@ use bytes::Bytes;
 
 pub use reach::Reach;
 
-/// A snapshot of the state that is visible to guests, over all projects.
+/// Snapshot of the state visible to guests, over all projects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct World {
-    /// Every server that has been scheduled and not deleted, by id.
+    /// Scheduled servers that are not deleted, by id.
     pub instances: Vec<Instance>,
     /// Every associated floating IP, by floating address.
     pub addresses: Vec<Forward>,
-    /// Every load balancer listener that accepts traffic, by address and port.
+    /// Load balancer [`Listener`]s that accept traffic, by address and port.
     pub listeners: Vec<Listener>,
 }
 
-/// A virtual machine, as its firmware and metadata service describe it.
+/// Virtual machine, as described by its firmware and metadata service.
 #[derive(Clone, PartialEq)]
 pub struct Instance {
     /// Nova's server id; cloud-init's instance id.
     pub id: String,
     /// Nova's server name.
     pub name: String,
-    /// The project that owns the server.
+    /// Id of the owning project.
     pub project_id: String,
-    /// User data, base64 removed. It contains secrets: never log it.
+    /// User data, decoded from base64. The content has secrets: never log it.
     pub user_data: Option<Bytes>,
-    /// The fixed addresses of all ports, in the order of the ports.
+    /// Fixed addresses of all ports, in the order of the ports.
     pub fixed_ips: Vec<IpAddr>,
-    /// The availability zone that the server was scheduled to.
+    /// Availability zone of the server's host.
     pub availability_zone: String,
     /// Server metadata.
     pub metadata: BTreeMap<String, String>,
-    /// The host name that Nova derives from the server name.
+    /// Host name that Nova derives from the server name.
     pub hostname: String,
-    /// True if the machine is powered on: true only while the server is ACTIVE (or rebooting out of it).
+    /// True if the machine is powered on: only while the server is ACTIVE (or rebooting out of it).
     pub running: bool,
-    /// The number of reboots and rebuilds. A guest restarts when this changes.
+    /// Number of reboots and rebuilds. A guest restarts with each change.
     pub boot: u64,
     /// Virtual CPUs of the flavor.
     pub vcpus: u32,
@@ -56,7 +56,7 @@ pub struct Instance {
     pub memory_mib: u64,
     /// Root disk of the flavor, in GiB.
     pub disk_gib: u64,
-    /// The name of the server's image; empty when it booted from a volume without one.
+    /// Name of the server's image; empty for a boot from a volume without one.
     pub image: String,
 }
 
@@ -73,24 +73,24 @@ impl fmt::Debug for Instance {
     }
 }
 
-/// The property of a server that names a [`GuestFault`].
+/// Property of a server with the name of a [`GuestFault`].
 pub const GUEST_FAULT: &str = "simulator:guest";
 
-/// What goes wrong with a guest although its server is in order.
+/// Fault of a guest on a healthy server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuestFault {
-    /// `never-joins`: kubeadm fails at its first boot.
+    /// `never-joins`: kubeadm fails at the first boot.
     NeverJoins,
-    /// `joins-late=30`: it boots this many seconds later.
+    /// `joins-late=30`: the boot begins this many seconds later.
     JoinsLate(Duration),
-    /// `kubelet-dies`: its kubelet reports no longer, while the server stays ACTIVE and its containers run.
+    /// `kubelet-dies`: the kubelet stops to report, while the server stays ACTIVE and the containers run.
     KubeletDies,
-    /// `disk-gone`: with each start of the server its disk is that of the image again.
+    /// `disk-gone`: each start of the server begins with the disk of the image.
     DiskGone,
 }
 
 impl GuestFault {
-    /// The fault of an instance, if there is one.
+    /// Returns the fault of an instance, if there is one.
     pub fn of(instance: &Instance) -> Option<Self> {
         instance.metadata.get(GUEST_FAULT)?.parse().ok()
     }
@@ -124,51 +124,51 @@ impl FromStr for GuestFault {
     }
 }
 
-/// A floating address and its fixed address: that of a server's port or of a load balancer.
+/// Floating address and its fixed address, on the port of a server or of a load balancer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forward {
-    /// The address on the external network.
+    /// Address on the external network.
     pub floating: IpAddr,
-    /// The fixed address.
+    /// Fixed address.
     pub fixed: IpAddr,
-    /// The id of the port that has it. Fixed addresses are not unique.
+    /// Id of the port with the fixed address. Fixed addresses are not unique.
     pub port_id: String,
-    /// The id of the server whose port it is.
+    /// Id of the server with the port.
     pub server: Option<String>,
 }
 
-/// A load balancer listener that accepts traffic: its load balancer and itself are ACTIVE and enabled.
+/// Load balancer listener that accepts traffic: both load balancer and listener are ACTIVE and enabled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Octavia's listener id.
     pub id: String,
-    /// The id of its load balancer.
+    /// Id of the load balancer.
     pub load_balancer_id: String,
-    /// The project that owns the load balancer.
+    /// Project that owns the load balancer.
     pub project_id: String,
-    /// The fixed address of the load balancer.
+    /// Fixed address of the load balancer.
     pub vip: IpAddr,
-    /// The port that has it.
+    /// Id of the port with the virtual address.
     pub vip_port_id: String,
-    /// The network of that port.
+    /// Id of the network of the port.
     pub vip_network_id: String,
-    /// The port that it listens on.
+    /// Port number of the listener.
     pub port: u16,
     /// Octavia's protocol name, such as `TCP`.
     pub protocol: String,
-    /// The enabled members of the default pool, in the order of their ids.
+    /// Enabled members of the default pool, in the order of their ids.
     pub members: Vec<Member>,
-    /// The allowed source ranges; empty allows all.
+    /// Allowed source ranges; empty allows all.
     pub allowed_cidrs: Vec<String>,
 }
 
-/// A member of a pool.
+/// Member of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its address and port.
+    /// Address and port of the member.
     pub at: SocketAddr,
-    /// The id of the server that the load balancer reaches at this address: the one with it in the subnet of the member
-    /// (if the member has none, in that of the load balancer), or in a subnet that a router connects with it. `None` if
-    /// there is none, so that nothing answers.
+    /// Id of the server that the load balancer reaches at this address: the one in the subnet of the member (or of the
+    /// load balancer, for a member without one), or in a subnet connected by a router. `None` without such a server:
+    /// nothing answers.
     pub server: Option<String>,
 }

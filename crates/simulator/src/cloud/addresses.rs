@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::document::{Doc, Fields};
 
-/// The allocated addresses of every subnet. Derived from the ports, never stored.
+/// Allocated addresses of every subnet. Derived from the ports, never stored.
 #[derive(Default)]
 pub(crate) struct AddressBook {
     subnets: HashMap<String, Taken>,
@@ -16,7 +16,7 @@ pub(crate) struct AddressBook {
 #[derive(Default)]
 struct Taken {
     addresses: BTreeSet<u128>,
-    /// Addresses below this one, and not below the start of a pool, are known to be allocated.
+    /// Lowest address that may be free: all pool addresses below are allocated.
     floor: u128,
 }
 
@@ -41,14 +41,15 @@ impl AddressBook {
         }
     }
 
-    /// True if a port has this address.
+    /// True if a port has the address.
     pub(crate) fn taken(&self, subnet: &str, address: IpAddr) -> bool {
         self.subnets
             .get(subnet)
             .is_some_and(|t| t.addresses.contains(&to_number(address)))
     }
 
-    /// The lowest free address of the pools (first and last address of each) that is not in `except`.
+    /// Returns the lowest free address of the pools (first and last address of each), without the addresses in
+    /// `except`.
     pub(crate) fn free(
         &mut self,
         subnet: &str,
@@ -78,7 +79,7 @@ impl AddressBook {
     }
 }
 
-/// An address as a number, in one range for both families.
+/// Converts an address to a number, in one range for both families.
 pub(crate) fn to_number(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(v4) => u128::from(v4.to_bits()),
@@ -86,7 +87,7 @@ pub(crate) fn to_number(address: IpAddr) -> u128 {
     }
 }
 
-/// The address with a number.
+/// Converts a number back to its address.
 pub(crate) fn from_number(number: u128, v4: bool) -> IpAddr {
     if v4 {
         IpAddr::V4(u32::try_from(number).unwrap_or(u32::MAX).into())

@@ -1,7 +1,7 @@
-//! Attribute tables: the fields that a resource accepts at creation and update, their types and defaults.
+//! Attribute tables: the fields of a resource at creation and update, with types and defaults.
 //!
 //! Neutron has such a table for each resource (neutron-lib, `RESOURCE_ATTRIBUTE_MAP`), and Octavia has WSME types; the
-//! errors below are theirs.
+//! errors below follow both.
 
 use std::net::IpAddr;
 
@@ -13,29 +13,29 @@ use super::fault::Fault;
 use super::query::truth;
 use super::service::Service;
 
-/// The type of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
-    /// A string of at most this many characters.
+    /// String with a maximum number of characters.
     Text(usize),
     Flag,
-    /// A number between two bounds, inclusive.
+    /// Number between two bounds, inclusive.
     Number(i64, i64),
     Id,
     Address,
-    /// A subnet prefix.
+    /// Subnet prefix.
     Prefix,
     Mac,
-    /// Any list; the handler validates it.
+    /// Any list; the handler validates the items.
     List,
-    /// A list of strings.
+    /// List of strings.
     Texts,
     Object,
     OneOf(&'static [&'static str]),
     Any,
 }
 
-/// The default of an attribute that a creation omits.
+/// Default of an attribute that is missing in a creation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Preset {
     /// The attribute is required.
@@ -56,13 +56,13 @@ pub(crate) struct Attribute {
     pub(crate) name: &'static str,
     shape: Shape,
     preset: Preset,
-    /// True if a creation may contain it.
+    /// True for an attribute allowed at creation.
     post: bool,
-    /// True if an update may contain it.
+    /// True for an attribute allowed in an update.
     put: bool,
     /// True if null is valid.
     null: bool,
-    /// True if only administrators may set it.
+    /// True for an attribute that only administrators may set.
     admin: bool,
 }
 
@@ -73,7 +73,7 @@ pub(crate) enum Verb {
     Update,
 }
 
-/// An optional attribute that may be set at creation only.
+/// Returns an optional [`Attribute`], allowed at creation only.
 pub(crate) const fn attribute(name: &'static str, shape: Shape, preset: Preset) -> Attribute {
     let null = matches!(preset, Preset::Null);
     Attribute {
@@ -87,7 +87,7 @@ pub(crate) const fn attribute(name: &'static str, shape: Shape, preset: Preset) 
     }
 }
 
-/// An attribute that only the service sets.
+/// Returns an [`Attribute`] that only the service sets.
 pub(crate) const fn fixed(name: &'static str) -> Attribute {
     let preset = Preset::Absent;
     Attribute {
@@ -121,7 +121,8 @@ impl Attribute {
     }
 }
 
-/// Validates a body against the table, converts values as the service does, and fills in the defaults of a creation.
+/// Validates a body against a table of [`Attribute`]s, converts values like the service, and fills in the defaults of a
+/// creation. The [`Fault`] has the service's words.
 pub(crate) fn check(
     table: &[Attribute],
     body: &Doc,
@@ -190,7 +191,7 @@ fn preset(preset: Preset) -> Filling {
     })
 }
 
-/// The value in its canonical form, or the message of neutron-lib about it.
+/// Converts the value to its canonical form. The error is neutron-lib's message.
 fn convert(shape: Shape, value: &Value) -> Result<Value, String> {
     let printed = match value {
         Value::String(text) => text.clone(),
@@ -281,7 +282,7 @@ fn is_mac(text: &str) -> bool {
             .all(|byte| byte.len() == 2 && byte.bytes().all(|c| c.is_ascii_hexdigit()))
 }
 
-/// `['a', 'b']`, as the services print lists.
+/// Formats `['a', 'b']`, the form of lists in the services' messages.
 pub(crate) fn python_list<T: AsRef<str>>(values: &[T]) -> String {
     let quoted: Vec<String> = values
         .iter()
@@ -290,7 +291,7 @@ pub(crate) fn python_list<T: AsRef<str>>(values: &[T]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
-/// The messages of a service.
+/// Messages of a service.
 struct Dialect(Service);
 
 impl Dialect {

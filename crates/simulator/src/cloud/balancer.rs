@@ -20,7 +20,7 @@ use super::service::Service;
 
 pub(crate) use self::status::{answers, fail, transition};
 
-/// Octavia's operations.
+/// Registers Octavia's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::LoadBalancer);
     loadbalancers::routes(&mut table);

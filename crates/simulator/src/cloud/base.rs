@@ -2,33 +2,34 @@
 
 use super::service::Service;
 
-/// The URL under which a request has reached the cloud.
+/// URL under which a request has reached the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
-    /// All services, each below its segment. URLs of the catalog that only resolve elsewhere lead here.
+    /// All services, each below its own segment. URLs of the catalog that only resolve elsewhere are replaced by URLs
+    /// below this one.
     All(String),
     /// One service alone.
     One(String),
 }
 
 impl Base {
-    /// The URL of all services, without a slash at the end.
+    /// Creates the URL of all services, without a slash at the end.
     pub(crate) fn all(url: &str) -> Self {
         Self::All(url.trim_end_matches('/').to_owned())
     }
 
-    /// The URL of one service, without a slash at the end.
+    /// Creates the URL of one service, without a slash at the end.
     pub(crate) fn one(url: &str) -> Self {
         Self::One(url.trim_end_matches('/').to_owned())
     }
 
-    /// The URL itself.
+    /// Returns the base URL.
     pub(crate) fn url(&self) -> &str {
         let (Self::All(url) | Self::One(url)) = self;
         url
     }
 
-    /// The root of a service.
+    /// Returns the root of a service.
     pub(crate) fn root(&self, service: Service) -> String {
         match self {
             Self::All(url) => format!("{url}/{}", service.segment()),
@@ -36,12 +37,12 @@ impl Base {
         }
     }
 
-    /// The URL of an endpoint, as a client here has to use it. One whose port is the standard one of a service, which
-    /// deployed clouds have in their catalogs, is replaced by that of this service here.
+    /// Returns the URL of an endpoint for a client of this cloud. If the URL has the standard port of a service, as in
+    /// catalogs of deployed clouds, the service's URL here takes its place.
     pub(crate) fn endpoint(&self, url: &str) -> String {
         let replaced = || {
             let Self::All(here) = self else { return None };
-            // This cloud may be at such a port itself.
+            // This cloud may itself be at such a port.
             if url
                 .strip_prefix(here.as_str())
                 .is_some_and(|rest| rest.starts_with('/'))

@@ -15,29 +15,29 @@ use super::service::Service;
 use super::settings::Settings;
 use super::state::State;
 
-/// A request within its transaction.
+/// Request within its transaction.
 pub(crate) struct Call<'a> {
     pub(crate) state: &'a mut State,
     pub(crate) settings: &'a Settings,
     pub(crate) service: Service,
     /// Where the services are.
     pub(crate) base: &'a Base,
-    /// The path after the service's segment, with a leading slash.
+    /// Path after the service's segment, with a leading slash.
     pub(crate) path: &'a str,
     pub(crate) parameters: Parameters,
     pub(crate) query: Query,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) raw_body: Bytes,
-    /// The decoded body; null if the request has none.
+    /// Decoded body; null if the request has none.
     pub(crate) body: Value,
     pub(crate) who: Who,
-    /// The minor part of the negotiated microversion, for Nova, Cinder and Placement.
+    /// Minor part of the negotiated microversion, for Nova, Cinder and Placement.
     pub(crate) version: u32,
-    /// The microversion in the response headers; `None` until the service has negotiated it.
+    /// Microversion for the response headers; `None` until the service has negotiated one.
     pub(crate) answered: Option<String>,
 }
 
-/// The caller, from the token.
+/// Caller, from the token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Who {
     pub(crate) user_id: String,
@@ -45,14 +45,14 @@ pub(crate) struct Who {
     pub(crate) roles: Vec<String>,
     /// True if the token is for the whole cloud.
     pub(crate) system: bool,
-    /// The ids of groups that an identity provider has put the user in.
+    /// Ids of the user's groups from an identity provider.
     pub(crate) groups: Vec<String>,
-    /// True if the token comes from an application credential that may not create others.
+    /// True for a token from an application credential that may not create others.
     pub(crate) restricted: bool,
 }
 
 impl Who {
-    /// True if the roles, including implied ones (admin implies member, member implies reader), contain this one.
+    /// True if the roles include `role`, also by implication (admin implies member, member implies reader).
     pub(crate) fn has(&self, role: &str) -> bool {
         self.roles.iter().any(|assigned| {
             assigned == role
@@ -66,14 +66,14 @@ impl Who {
         self.has("admin")
     }
 
-    /// True if the caller may read what belongs to any user: an administrator, or a reader of the whole cloud.
+    /// True if the caller may read resources of any user: an administrator, or a reader of the whole cloud.
     pub(crate) fn reads_all(&self) -> bool {
         self.admin() || self.system && self.has("reader")
     }
 }
 
 impl Call<'_> {
-    /// A path parameter.
+    /// Returns a path parameter.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters
             .iter()
@@ -81,17 +81,17 @@ impl Call<'_> {
             .map_or("", |(_, value)| value)
     }
 
-    /// The time of this transaction.
+    /// Returns the time of this transaction.
     pub(crate) fn now(&self) -> Timestamp {
         self.state.now()
     }
 
-    /// The URL of this service's root, without a slash at the end.
+    /// Returns the root URL of this service, without a slash at the end.
     pub(crate) fn root(&self) -> String {
         self.base.root(self.service)
     }
 
-    /// The object in the field `name` of the body.
+    /// Returns the object in the field `name` of the body, or the service's [`Fault`] without one.
     pub(crate) fn wrapped(&self, name: &str) -> Result<Doc, Fault> {
         match self.body.get(name) {
             Some(Value::Object(map)) => Ok(map.clone()),
@@ -99,7 +99,7 @@ impl Call<'_> {
         }
     }
 
-    /// The error of each service for a body without that object.
+    /// Returns the [`Fault`] of each service for a body without the object `name`.
     pub(crate) fn malformed(&self, name: &str) -> Fault {
         match self.service {
             Service::Network => Fault::bad(format!("Unable to find '{name}' in request body")),
@@ -112,7 +112,7 @@ impl Call<'_> {
         }
     }
 
-    /// A resource that the caller may access.
+    /// Returns the [`Doc`] of a resource, if the caller may access the resource.
     pub(crate) fn accessible(&self, kind: Kind, key: &str) -> Option<std::sync::Arc<Doc>> {
         self.state.get(kind, key).filter(|doc| self.may_access(doc))
     }
@@ -122,7 +122,7 @@ impl Call<'_> {
         self.who.admin() || doc.text("project_id") == self.who.project_id
     }
 
-    /// True if a list contains the resources of all projects, which administrators may request.
+    /// True if a list contains the resources of all projects, by request of an administrator.
     pub(crate) fn everyone(&self) -> bool {
         self.who.admin()
             && self
@@ -133,23 +133,23 @@ impl Call<'_> {
     }
 }
 
-/// A handler's answer.
+/// Handler's answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Option<Value>,
-    /// A body that is not JSON, with its content type.
+    /// Body that is not JSON, with the content type.
     pub(crate) raw: Option<(&'static str, Bytes)>,
     pub(crate) headers: Vec<(&'static str, String)>,
 }
 
 impl Reply {
-    /// 200 with a body.
+    /// Returns 200 with a body.
     pub(crate) fn ok(body: Value) -> Self {
         Self::with(200, body)
     }
 
-    /// Any status with a body.
+    /// Returns any status with a body.
     pub(crate) fn with(status: u16, body: Value) -> Self {
         Self {
             status,
@@ -158,7 +158,7 @@ impl Reply {
         }
     }
 
-    /// Any status without a body.
+    /// Returns any status without a body.
     pub(crate) fn empty(status: u16) -> Self {
         Self {
             status,
@@ -166,7 +166,7 @@ impl Reply {
         }
     }
 
-    /// Any status without a body, of a content type nevertheless.
+    /// Returns any status without a body, but with a content type.
     pub(crate) fn empty_of(status: u16, kind: &'static str) -> Self {
         Self {
             status,
@@ -182,5 +182,5 @@ impl Reply {
     }
 }
 
-/// What a handler returns.
+/// Result of a handler.
 pub(crate) type Answer = Result<Reply, Fault>;

@@ -1,4 +1,4 @@
-//! The time of the cloud: that of the machine plus what tests have added or skipped, and the formats of the services.
+//! Time of the cloud: the machine's time plus the time added or skipped by tests, and the formats of the services.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// A clock. Without a test that changes it, it is that of the machine.
+/// Clock of a cloud: the machine's, unless a test changes it.
 #[derive(Debug)]
 pub(crate) struct Clock {
     ahead_milliseconds: AtomicI64,
-    /// The same moment by the clock of the machine and by that of the timers, which runs on from there: a test may pause
-    /// time, what becomes due with a timer must be due when the timer has passed, and no later time is an earlier one.
+    /// The same moment by the machine's clock and by the timers' clock, which runs on from there: a test may pause
+    /// time, a resource due with a timer must be due when the timer fires, and time never goes back.
     started: (Timestamp, Instant),
 }
 
@@ -25,7 +25,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// The time now.
+    /// Returns the time now.
     pub(crate) fn now(&self) -> Timestamp {
         let (machine, timers) = self.started;
         let ahead = self.ahead_milliseconds.load(Ordering::Relaxed);
@@ -45,22 +45,22 @@ fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(0)
 }
 
-/// `2024-05-01T10:00:00Z`: Nova, Neutron, Glance.
+/// Formats `2024-05-01T10:00:00Z`: Nova, Neutron, Glance.
 pub(crate) fn zulu(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// `2024-05-01T10:00:00`: Octavia.
+/// Formats `2024-05-01T10:00:00`: Octavia.
 pub(crate) fn naive(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 
-/// `2024-05-01T10:00:00.000000`: Cinder.
+/// Formats `2024-05-01T10:00:00.000000`: Cinder.
 pub(crate) fn naive_micros(time: Timestamp) -> String {
     format!("{}.{:06}", naive(time), time.subsec_nanosecond() / 1000)
 }
 
-/// `2024-05-01T10:00:00.000000Z`: Keystone.
+/// Formats `2024-05-01T10:00:00.000000Z`: Keystone.
 pub(crate) fn zulu_micros(time: Timestamp) -> String {
     format!("{}.000000Z", naive(time))
 }

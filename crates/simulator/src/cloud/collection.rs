@@ -13,21 +13,21 @@ use super::query;
 use super::service::Service;
 use super::state::State;
 
-/// A collection of one service.
+/// Collection of one service.
 pub(crate) struct Collection {
     pub(crate) kind: Kind,
-    /// The key around one resource, such as `network`.
+    /// Key around one resource, such as `network`.
     pub(crate) one: &'static str,
-    /// The key around a list, also the last path segment, such as `networks`.
+    /// Key around a list, also the last path segment, such as `networks`.
     pub(crate) many: &'static str,
     pub(crate) attributes: &'static [Attribute],
-    /// True if resources of other projects may be visible, so that lists consider them too.
+    /// True if resources of other projects may be visible, so that lists consider all projects.
     pub(crate) across_projects: bool,
-    /// Whether the caller may see it.
+    /// Returns true if the caller may see the resource.
     pub(crate) visible: fn(&Call<'_>, &Doc) -> bool,
     /// Adds and removes fields that depend on other resources and on the caller.
     pub(crate) present: fn(&State, &Who, &mut Doc),
-    /// The service's error for an unknown id.
+    /// Error for an unknown id of the service.
     pub(crate) missing: fn(&str) -> Fault,
 }
 
@@ -48,7 +48,7 @@ const RESERVED: [&str; 13] = [
     "all_tenants",
 ];
 
-/// Fields of every resource that are not in its attribute table.
+/// Fields of every resource outside of its attribute table.
 const STANDARD: [&str; 8] = [
     "id",
     "tenant_id",
@@ -97,7 +97,7 @@ impl Collection {
         Ok(Reply::ok(Value::Object(body)))
     }
 
-    /// The prefix of `_links`: the singular for Octavia's profiles, otherwise the plural.
+    /// Returns the prefix of `_links`: the singular for Octavia's profiles, otherwise the plural.
     fn links(&self) -> &'static str {
         match self.many.ends_with("profiles") {
             true => self.one,
@@ -112,7 +112,7 @@ impl Collection {
         Ok(Reply::ok(json!({self.one: doc})))
     }
 
-    /// A visible resource, or the service's 404.
+    /// Returns the [`Doc`] of a visible resource, or the service's 404.
     pub(crate) fn find(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
         let found = call.state.get(self.kind, id);
         if call.service == Service::LoadBalancer
@@ -128,7 +128,8 @@ impl Collection {
             .ok_or_else(|| (self.missing)(id))
     }
 
-    /// A visible resource that the caller may also change, which shared resources are not.
+    /// Returns the [`Doc`] of a visible resource that the caller may also change; shared resources of others are not
+    /// writable.
     pub(crate) fn find_writable(&self, call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
         let doc = self.find(call, id)?;
         if call.may_access(&doc) {
@@ -138,7 +139,7 @@ impl Collection {
         Err(Fault::forbidden(rule))
     }
 
-    /// The resource as it is returned to the caller.
+    /// Returns the [`Doc`] of the resource as shown to the caller.
     pub(crate) fn show(&self, call: &Call<'_>, doc: &Doc) -> Doc {
         let mut out = public_fields(doc);
         (self.present)(call.state, &call.who, &mut out);
@@ -195,7 +196,7 @@ impl Collection {
         Ok(found)
     }
 
-    /// The smallest set from an index that contains all matches.
+    /// Returns the smallest set of [`Doc`]s from an index that contains all matches.
     fn candidates(&self, call: &Call<'_>, filters: &[(&str, Vec<&str>)]) -> Vec<Arc<Doc>> {
         let state = &*call.state;
         if let Some((_, ids)) = filters.iter().find(|(field, _)| *field == "id") {

@@ -28,7 +28,7 @@ pub(crate) use self::flavors::flavor;
 pub(crate) use self::lifecycle::{fail, switched_off, transition};
 pub(crate) use self::volume_flow::{answered as volume_answered, answers_for_volumes};
 
-/// Nova's operations.
+/// Registers Nova's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Compute);
     servers::routes(&mut table);

@@ -1,6 +1,6 @@
-//! The operator API under `/_simulator/`: counts, log, resources, faults, clock.
+//! Operator API under `/_simulator/`: counts, log, resources, faults, clock.
 //!
-//! Within a process it has no authentication; on a socket, `guard` stands before it.
+//! Without authentication within a process; on a socket, [`guard`](super::guard) checks every request first.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::kind::Kind;
 use super::settings::{Changeable, GuestFaultRule, ServerFault, VolumeFault};
 use crate::world::GuestFault;
 
-/// The keys a posted fault rule may have.
+/// Keys that a posted fault rule may have.
 const RULE_KEYS: [&str; 14] = [
     "service",
     "method",
@@ -38,7 +38,7 @@ const RULE_KEYS: [&str; 14] = [
     "garbage",
 ];
 
-/// A status that a volume, a snapshot or a backup is set to.
+/// New status of a volume, a snapshot or a backup.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StatusChange {
@@ -180,7 +180,7 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
     }
 }
 
-/// Changes the settings that the body has.
+/// Changes the settings in the body.
 fn settings(cloud: &Cloud, body: &[u8]) -> Answer {
     let malformed = |error| Fault::bad(format!("the settings are malformed: {error}"));
     let given: Map<String, Value> = serde_json::from_slice(body).map_err(malformed)?;

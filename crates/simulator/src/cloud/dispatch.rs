@@ -23,7 +23,7 @@ use super::service::Service;
 use super::{Cloud, Write, balancer, clock, compute, control, identity, image, network, placement};
 use super::{secrets, version, volume};
 
-/// All operations of all services.
+/// Returns all operations of all services.
 pub(crate) fn routes() -> Routes {
     let mut routes = Routes::default();
     version::routes(&mut routes);
@@ -51,13 +51,13 @@ pub(crate) async fn answer(cloud: &Cloud, base: &Base, request: Request) -> Resp
     }
 }
 
-/// The answer to a request of the operator's interface that is refused.
+/// Returns the response to a refused request of the operator's interface.
 pub(crate) fn refused(fault: &Fault) -> Response {
     let headers = Vec::new();
     respond(Service::Control, Err(fault.clone()), "", headers, true)
 }
 
-/// Answers one request for a service, with the path relative to it.
+/// Answers one request for a [`Service`]. `path` is relative to the service.
 pub(crate) async fn answer_of(
     cloud: &Cloud,
     base: &Base,
@@ -88,7 +88,7 @@ pub(crate) async fn answer_of(
     openstack(cloud, base, &incoming, body).await
 }
 
-/// Answers a request to Keystone of its first administrator. See [`Cloud::asked`].
+/// Answers a request to Keystone by its first administrator. See [`Cloud::asked`].
 pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) -> (u16, Value) {
     let token = uuid::Uuid::new_v4().to_string();
     {
@@ -140,7 +140,7 @@ pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) ->
     }
 }
 
-/// A request with the path relative to the service.
+/// Request with the path relative to the service.
 pub(crate) struct Incoming<'a> {
     pub(crate) service: Service,
     pub(crate) method: Method,
@@ -247,8 +247,8 @@ async fn openstack(cloud: &Cloud, base: &Base, incoming: &Incoming<'_>, body: Bo
     response
 }
 
-/// The message of an error for the log, without quoted values: services quote what they reject, which may contain a
-/// password.
+/// Returns the message of an error for the log, without quoted values: services quote rejected values, which may
+/// contain a password.
 fn without_values(message: &str) -> &str {
     message
         .split_once(" Value: ")
@@ -403,7 +403,7 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     (route.handler)(call)
 }
 
-/// The version headers of an answer, and `Vary`.
+/// Returns the version headers of an answer, and `Vary`.
 fn headers(service: Service, route: &Route, answered: Option<&str>) -> Vec<(&'static str, String)> {
     match (service, answered) {
         (Service::Identity, _) => vec![("vary", "X-Auth-Token".to_owned())],
@@ -414,8 +414,8 @@ fn headers(service: Service, route: &Route, answered: Option<&str>) -> Vec<(&'st
     }
 }
 
-/// True if an answer has a request id: the version lists of some services have none, nor have errors of token
-/// validation, which precedes the creation of the id.
+/// True if an answer has a request id. The version lists of some services have none, and errors of token validation
+/// come before the id is created.
 fn has_request_id(service: Service, pattern: &str, status: u16) -> bool {
     match service {
         Service::Compute | Service::Network => pattern != "/",
@@ -512,7 +512,7 @@ fn garbled(action: &Action) -> Instead {
     Instead::Reply(Err(fault))
 }
 
-/// A response whose body fails before its first byte, so that hyper closes the connection.
+/// Returns a response whose body fails before the first byte, so that hyper closes the connection.
 fn dropped() -> Response {
     let broken = stream::iter([Err::<Bytes, _>(std::io::Error::other(
         "connection dropped on purpose",
@@ -611,7 +611,7 @@ fn respond(
     response
 }
 
-/// The content type of a service's empty answers.
+/// Returns the content type of a service's empty answers.
 fn empty_type(service: Service, status: u16) -> Option<&'static str> {
     match service {
         Service::Compute => Some("application/json"),
@@ -621,7 +621,7 @@ fn empty_type(service: Service, status: u16) -> Option<&'static str> {
     }
 }
 
-/// True if errors of webob may be JSON: for clients that accept any type it chooses HTML.
+/// True if errors of webob may be JSON. For clients that accept any type, webob chooses HTML.
 fn accepts_json(headers: &HeaderMap) -> bool {
     headers.get_all("accept").iter().any(|value| {
         value
@@ -630,7 +630,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Octavia also answers under `/v2`, where its version document points.
+/// Rewrites `/v2` to `/v2.0`: Octavia answers under both, and its version document points to `/v2`.
 fn canonical(service: Service, path: &str) -> String {
     match path.strip_prefix("/v2/") {
         Some(rest) if service == Service::LoadBalancer => format!("/v2.0/{rest}"),
@@ -658,7 +658,8 @@ fn request_id() -> String {
     format!("req-{}", uuid::Uuid::new_v4())
 }
 
-/// The default limit of oslo.middleware where the service uses it; more for bulk bodies and image data.
+/// Returns the body limit in bytes: the default of oslo.middleware where the service uses it; more for bulk bodies and
+/// image data.
 fn limit(service: Service) -> usize {
     match service {
         Service::Compute | Service::Identity | Service::Volume => 114_688,

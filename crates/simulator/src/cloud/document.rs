@@ -1,13 +1,13 @@
-//! Resources as JSON documents, the form in which every OpenStack API returns them and in which they are stored.
+//! Resources as JSON documents, the form in which every OpenStack API returns them. The store has the same form.
 //!
-//! Fields whose name begins with `_` are internal to the simulator: they are stored and never returned.
+//! Fields whose name begins with `_` are internal to the simulator: stored, and never returned.
 
 use serde_json::{Map, Value};
 
 /// One resource.
 pub(crate) type Doc = Map<String, Value>;
 
-/// The object in a JSON value; an empty one for other types.
+/// Returns the object in a JSON value; an empty one for other types.
 pub(crate) fn doc(value: Value) -> Doc {
     match value {
         Value::Object(map) => map,
@@ -15,7 +15,7 @@ pub(crate) fn doc(value: Value) -> Doc {
     }
 }
 
-/// A copy without internal fields.
+/// Returns a copy of a [`Doc`] without internal fields.
 pub(crate) fn public_fields(doc: &Doc) -> Doc {
     doc.iter()
         .filter(|(name, _)| !name.starts_with('_'))
@@ -25,17 +25,17 @@ pub(crate) fn public_fields(doc: &Doc) -> Doc {
 
 /// Lenient access to fields: an absent field, or one of another type, is empty.
 pub(crate) trait Fields {
-    /// A string, or the empty one.
+    /// Returns a string field, or the empty string.
     fn text(&self, name: &str) -> &str;
-    /// A boolean, or false.
+    /// Returns a boolean field, or false.
     fn flag(&self, name: &str) -> bool;
-    /// A number, or 0.
+    /// Returns a number field, or 0.
     fn number(&self, name: &str) -> i64;
-    /// A list, or an empty one.
+    /// Returns a list field, or an empty list.
     fn list(&self, name: &str) -> &[Value];
-    /// A copy of an object, or an empty one.
+    /// Returns a copy of an object, or an empty [`Doc`].
     fn object(&self, name: &str) -> Doc;
-    /// The strings of a list.
+    /// Returns the strings of a list.
     fn texts(&self, name: &str) -> impl Iterator<Item = &str>;
     /// True if the field is present and not null.
     fn given(&self, name: &str) -> bool;

@@ -8,18 +8,18 @@ use super::service::Service;
 /// Why a request is rejected.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fault {
-    /// The HTTP status.
+    /// HTTP status.
     pub(crate) status: u16,
-    /// Neutron's error type, such as `NetworkInUse`. Other services do not return it.
+    /// Neutron's error type, such as `NetworkInUse`. Other services have none.
     pub(crate) kind: &'static str,
-    /// The service's message.
+    /// Message of the service.
     pub(crate) message: String,
-    /// Seconds after which to try again, for the `Retry-After` header.
+    /// Seconds for the `Retry-After` header.
     pub(crate) retry_after: Option<u64>,
 }
 
 impl Fault {
-    /// An error with any status.
+    /// Creates an error with any status.
     pub(crate) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -29,27 +29,27 @@ impl Fault {
         }
     }
 
-    /// 400: the request is invalid.
+    /// Returns a 400: the request is invalid.
     pub(crate) fn bad(message: impl Into<String>) -> Self {
         Self::new(400, "HTTPBadRequest", message)
     }
 
-    /// 404: the resource does not exist.
+    /// Returns a 404: the resource does not exist.
     pub(crate) fn missing(message: impl Into<String>) -> Self {
         Self::new(404, "HTTPNotFound", message)
     }
 
-    /// 409: the state of the resource does not allow the request.
+    /// Returns a 409: the state of the resource does not allow the request.
     pub(crate) fn conflict(message: impl Into<String>) -> Self {
         Self::new(409, "Conflict", message)
     }
 
-    /// 403: the caller's roles do not allow the request.
+    /// Returns a 403: the caller's roles do not allow the request.
     pub(crate) fn forbidden(message: impl Into<String>) -> Self {
         Self::new(403, "PolicyNotAuthorized", message)
     }
 
-    /// 401: the token is missing or invalid.
+    /// Returns a 401: the token is missing or invalid.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(
             401,
@@ -58,7 +58,7 @@ impl Fault {
         )
     }
 
-    /// The body and its content type.
+    /// Returns content type and body.
     pub(crate) fn render(
         &self,
         service: Service,
@@ -157,7 +157,7 @@ impl Fault {
     }
 }
 
-/// An error page of webob in the form for clients that accept JSON.
+/// Returns an error page of webob in the form for clients that accept JSON.
 pub(crate) fn webob(status: u16, title: &str, message: &str) -> Value {
     let message = if message.is_empty() {
         "The resource could not be found."

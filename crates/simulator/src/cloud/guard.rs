@@ -1,7 +1,7 @@
-//! Who may use the operator's interface of a cloud that listens on a socket.
+//! Access to the operator's interface of a cloud on a socket.
 //!
-//! Any process of the machine reaches the socket, and so does a web page in a browser: by its script, or by a name of its
-//! own that leads to 127.0.0.1.
+//! Any process of the machine reaches the socket, and so does a web page in a browser: by a script, or by a host name
+//! that resolves to 127.0.0.1.
 
 use std::net::IpAddr;
 
@@ -15,11 +15,11 @@ use super::fault::Fault;
 use super::identity_hash;
 use super::service::Service;
 
-/// The user of the operator's interface.
+/// User of the operator's interface.
 const USER: &str = "admin";
 
-/// Refuses a request under `/_simulator/` that is not the operator's: one to a host that is not this machine, one of
-/// another site, and a change without the administrator's password (`Authorization: Basic`).
+/// Refuses requests under `/_simulator/` from anybody but the operator: requests to a foreign host name, requests of
+/// another site, and changes without the administrator's password (`Authorization: Basic`).
 ///
 /// # Errors
 /// 403 for the first two, 401 for the third.
@@ -61,11 +61,12 @@ fn is_operator(headers: &HeaderMap, password: &str) -> bool {
         .and_then(|value| value.strip_prefix("Basic "))
         .and_then(|value| STANDARD.decode(value.trim()).ok());
     let wanted = identity_hash(&format!("{USER}:{password}"));
-    // Of equal hashes it does not matter how fast they are compared.
+    // Hashes are compared, so the time of the comparison reveals nothing.
     given.is_some_and(|it| identity_hash(&String::from_utf8_lossy(&it)) == wanted)
 }
 
-/// True if `authority`, a host with or without a port, names this machine. A name that resolves to it does not.
+/// True if `authority`, a host with or without a port, names this machine. A host name that resolves to this machine
+/// does not.
 fn is_loopback(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split_once(']').map(|(host, _)| host),

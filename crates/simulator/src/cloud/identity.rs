@@ -33,10 +33,10 @@ pub(crate) use self::oidc::{Consent, Known, Provider, ROOT as OIDC};
 pub(crate) use self::tokens::hashed;
 pub(crate) use self::validation::{authenticate, project_of};
 
-/// The route of tokens, which does not count as a write.
+/// Route of tokens, which does not count as a write.
 pub(crate) const TOKENS: &str = "/v3/auth/tokens";
 
-/// Keystone's operations.
+/// Registers Keystone's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Identity);
     table

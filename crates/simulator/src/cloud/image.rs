@@ -19,7 +19,7 @@ use super::route::{Access, Routes};
 use super::service::Service;
 use super::state::State;
 
-/// Glance's operations.
+/// Registers Glance's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Image);
     table
@@ -77,7 +77,7 @@ pub(crate) fn seed(state: &mut State, name: &str, owner: &str) {
     );
 }
 
-/// The distribution, and whether Kubernetes is installed.
+/// Returns the tags of an image: the distribution, and `kubernetes` if the name says so.
 fn tags(name: &str) -> Vec<&str> {
     let distribution = name.split('-').next().unwrap_or(name);
     let kubernetes = name.contains("kube").then_some("kubernetes");
@@ -158,7 +158,7 @@ fn list(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(body))
 }
 
-/// The sort keys of images.
+/// Sort keys of images.
 const SORTABLE: [&str; 8] = [
     "created_at",
     "updated_at",
@@ -287,7 +287,7 @@ impl Call<'_> {
     }
 }
 
-/// True if an image can be read by its id: members need not have accepted it.
+/// True if an image can be read by id: members need not have accepted the image.
 fn visible(call: &Call<'_>, doc: &Doc) -> bool {
     matches!(doc.text("visibility"), "public" | "community")
         || call.owns_image(doc)
@@ -324,7 +324,7 @@ fn activate(call: &mut Call<'_>, active: bool) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// The body as an object, which is decoded here since Glance's PUT may also have data.
+/// Decodes the body as an object. Decoded here, since Glance's PUT may also have data.
 fn body(call: &Call<'_>) -> Result<Doc, Fault> {
     match serde_json::from_slice(&call.raw_body) {
         Ok(Value::Object(map)) => Ok(map),

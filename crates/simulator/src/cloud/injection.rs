@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A rule as posted to `/_simulator/faults`. Absent criteria match every request.
+/// Rule as posted to `/_simulator/faults`. Absent criteria match every request.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Rule {
     /// Set by the simulator.
     #[serde(skip_deserializing)]
     pub(crate) id: u64,
-    /// The service's first path segment.
+    /// First path segment of the service.
     pub(crate) service: Option<String>,
     pub(crate) method: Option<String>,
-    /// A path pattern as in `/_simulator/requests`; `*` at the end matches any rest.
+    /// Path pattern as in `/_simulator/requests`; `*` at the end matches any rest.
     pub(crate) route: Option<String>,
-    /// A project id.
+    /// Project id.
     pub(crate) project: Option<String>,
-    /// The number of matching requests that pass first.
+    /// Number of matching requests that pass first.
     pub(crate) after: u64,
-    /// The number of requests to which the rule applies before it is removed; all without it.
+    /// Number of requests until the rule is removed; unlimited if absent.
     pub(crate) count: Option<u64>,
-    /// The fraction of requests to which the rule applies, 0 to 1.
+    /// Fraction of affected requests, 0 to 1.
     pub(crate) probability: Option<f64>,
-    /// True if the request is processed before the action replaces its answer.
+    /// True to process the request before the action replaces the answer.
     pub(crate) after_change: bool,
     #[serde(flatten)]
     pub(crate) action: Action,
@@ -35,26 +35,26 @@ pub(crate) struct Rule {
     pub(crate) seen: u64,
 }
 
-/// The action of a rule. A delay can be combined with one of the others.
+/// Action of a rule. A delay can be combined with one of the others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct Action {
-    /// Answers with this status and the service's error form.
+    /// Status of the answer, in the error form of the service.
     pub(crate) status: Option<u16>,
-    /// The message of that error.
+    /// Message of the error.
     pub(crate) message: Option<String>,
-    /// Seconds for the `Retry-After` header of that error.
+    /// Seconds for the `Retry-After` header of the error.
     pub(crate) retry_after: Option<u64>,
-    /// A delay in milliseconds before the action.
+    /// Delay in milliseconds before the action.
     pub(crate) delay_ms: u64,
     /// Closes the connection without an answer.
     pub(crate) drop: bool,
-    /// Answers 200 with bytes that are not JSON.
+    /// True to answer 200 with bytes that are not JSON.
     pub(crate) garbage: bool,
 }
 
 impl Action {
-    /// The wait.
+    /// Returns the delay.
     pub(crate) fn delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms)
     }
@@ -65,7 +65,7 @@ impl Action {
     }
 }
 
-/// The active rules.
+/// Active rules.
 pub(crate) struct Injections {
     rules: Mutex<(Vec<Rule>, StdRng)>,
     next_id: AtomicU64,
@@ -88,7 +88,7 @@ impl Injections {
         self.any.load(Ordering::Relaxed)
     }
 
-    /// Adds a rule and returns it with its id.
+    /// Adds a [`Rule`] and returns it with its id.
     pub(crate) fn add(&self, mut rule: Rule) -> Rule {
         rule.id = self.next_id.fetch_add(1, Ordering::Relaxed);
         self.rules.lock().0.push(rule.clone());
@@ -96,7 +96,7 @@ impl Injections {
         rule
     }
 
-    /// The active rules.
+    /// Returns the active [`Rule`]s.
     pub(crate) fn list(&self) -> Vec<Rule> {
         self.rules.lock().0.clone()
     }
@@ -108,8 +108,7 @@ impl Injections {
         self.any.store(!rules.0.is_empty(), Ordering::Relaxed);
     }
 
-    /// The action for this request, from the first rule that matches and is due, and whether to process the request
-    /// first.
+    /// Returns the [`Action`] of the first rule that matches and is due, and true if the request is processed first.
     pub(crate) fn apply(
         &self,
         service: &str,

@@ -1,5 +1,5 @@
-//! The record of requests: counts by operation, and the last requests. Bodies and headers are never recorded, since
-//! they contain secrets.
+//! Record of requests: counts by operation, and the last requests. Bodies and headers are never recorded, because of
+//! secrets.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::service::Service;
 
-/// The number of calls of an operation.
+/// Number of calls of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct RequestCount {
-    /// The first path segment, such as `network`.
+    /// First path segment, such as `network`.
     pub service: String,
-    /// The HTTP method.
+    /// HTTP method.
     pub method: String,
-    /// The path pattern within the service, such as `/v2.0/ports/{id}`; `unknown` if no operation matches.
+    /// Path pattern within the service, such as `/v2.0/ports/{id}`; `unknown` if no operation matches.
     pub route: String,
     /// Calls.
     pub count: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Entry {
     pub(crate) status: u16,
     pub(crate) milliseconds: f64,
     pub(crate) project_id: String,
-    /// The message of the error, if it was rejected.
+    /// Message of the error, for a rejected request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
@@ -66,7 +66,7 @@ impl Journal {
         entries.push_back(entry);
     }
 
-    /// The counts of the OpenStack services.
+    /// Returns the counts of the OpenStack services.
     pub(crate) fn counts(&self) -> Vec<RequestCount> {
         let counts = self.counts.lock();
         counts
@@ -85,7 +85,7 @@ impl Journal {
         self.counts.lock().clear();
     }
 
-    /// The last `limit` requests, oldest first.
+    /// Returns the last `limit` requests, oldest first.
     pub(crate) fn last(&self, limit: usize) -> Vec<Entry> {
         let entries = self.entries.lock();
         entries

@@ -2,7 +2,7 @@
 
 macro_rules! kinds {
     ($($variant:ident $name:literal [$($index:literal),*],)+) => {
-        /// A kind of resource.
+        /// Kind of resource.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub(crate) enum Kind { $($variant,)+ }
 
@@ -10,12 +10,12 @@ macro_rules! kinds {
             /// Every kind.
             pub(crate) const ALL: &'static [Kind] = &[$(Kind::$variant,)+];
 
-            /// The name in the store, in counts and in messages.
+            /// Returns the name in the store, in counts and in messages.
             pub(crate) fn name(self) -> &'static str {
                 match self { $(Kind::$variant => $name,)+ }
             }
 
-            /// The fields with an index.
+            /// Returns the fields with an index.
             pub(crate) fn indexed(self) -> &'static [&'static str] {
                 match self { $(Kind::$variant => &[$($index),*],)+ }
             }
@@ -83,12 +83,12 @@ kinds! {
 }
 
 impl Kind {
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// True if it is a resource of a project, rather than the catalog or internal state of the cloud.
+    /// True for a resource of a project, as opposed to the catalog or internal state of the cloud.
     pub(crate) fn counted(self) -> bool {
         !matches!(
             self,

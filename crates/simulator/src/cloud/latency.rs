@@ -10,13 +10,13 @@ use super::service::Service;
 
 pub use self::file::LatencyError;
 
-/// The durations of answers and of transitions of the simulated cloud.
+/// Durations of answers and of transitions of the simulated cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Latency {
     /// Answers at once; every transition is complete by the next request.
     #[default]
     None,
-    /// The medians measured on a real OpenStack Zed on two cores (docs/guides/real-openstack.md, what it takes).
+    /// Medians measured on a real OpenStack Zed on two cores (docs/guides/real-openstack.md, what it takes).
     Real,
     /// Custom durations.
     Custom(Box<Timings>),
@@ -27,7 +27,7 @@ pub enum Latency {
 pub struct Timings {
     /// Before every answer.
     pub request: Duration,
-    /// Replaces `request` for these operations.
+    /// Durations in place of `request`, by operation.
     pub routes: Vec<RouteTiming>,
     /// Server POST to ACTIVE.
     pub server_create: Duration,
@@ -35,7 +35,7 @@ pub struct Timings {
     pub server_action: Duration,
     /// Load balancer POST to ACTIVE.
     pub load_balancer_create: Duration,
-    /// Changes of a load balancer and its parts.
+    /// Duration of changes of a load balancer and its parts.
     pub load_balancer_update: Duration,
     /// Load balancer DELETE to gone.
     pub load_balancer_delete: Duration,
@@ -43,20 +43,20 @@ pub struct Timings {
     pub volume: Duration,
 }
 
-/// The duration of an operation. The names are those of [`super::RequestCount`].
+/// Duration of an operation. The names are those of [`super::RequestCount`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteTiming {
-    /// The service, such as `network`.
+    /// Service, such as `network`.
     pub service: String,
-    /// The method, such as `POST`.
+    /// Method, such as `POST`.
     pub method: String,
-    /// The route, such as `/v2.0/routers`.
+    /// Route, such as `/v2.0/routers`.
     pub route: String,
-    /// The time before the answer.
+    /// Time before the answer.
     pub duration: Duration,
 }
 
-/// The transitions with a duration.
+/// Transitions with a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transition {
     ServerCreate,
@@ -68,7 +68,7 @@ pub(crate) enum Transition {
 }
 
 impl Latency {
-    /// The time before a request is answered.
+    /// Returns the time before a request is answered.
     pub(crate) fn request(&self, service: Service, method: &Method, route: &str) -> Duration {
         match self {
             Self::None => Duration::ZERO,
@@ -84,7 +84,7 @@ impl Latency {
         }
     }
 
-    /// The time from acceptance to completion.
+    /// Returns the time from acceptance to completion.
     pub(crate) fn transition(&self, transition: Transition) -> Duration {
         let millis = Duration::from_millis;
         match (self, transition) {
@@ -105,7 +105,7 @@ impl Latency {
     }
 }
 
-/// Medians in milliseconds. An operation that was not measured has the value of a similar one.
+/// Returns the measured median. An operation without a measurement has the value of a similar one.
 fn measured(service: Service, method: &Method, route: &str) -> Duration {
     let read = method == Method::GET || method == Method::HEAD;
     let tail = route.rsplit('/').next().unwrap_or_default();

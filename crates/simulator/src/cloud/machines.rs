@@ -1,4 +1,4 @@
-//! The cloud as those see it who run machines for its servers.
+//! View of the cloud for the runners of its servers' machines.
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -70,7 +70,7 @@ impl Servers for Cloud {
 }
 
 impl Cloud {
-    /// One transaction that no request asked for.
+    /// Runs one transaction without a request.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut core = self.inner.core.lock();
         core.state.begin(self.inner.clock.now());
@@ -84,7 +84,7 @@ impl Cloud {
     }
 }
 
-/// How often a server has booted; the same number as in its [`Instance`](crate::world::Instance).
+/// Returns the number of boots of a server, as in its [`Instance`](crate::world::Instance).
 fn boots(state: &State, server: &str) -> Option<u64> {
     let doc = state.get(Kind::Server, server)?;
     Some(doc.number("_boot").unsigned_abs())
@@ -124,7 +124,7 @@ fn is_property(field: &str) -> bool {
     !field.starts_with('_') && Image::is_property(field)
 }
 
-/// The volumes that a server has, and those that are on their way.
+/// Returns the attached volumes of a server, and the ones on their way.
 fn volumes(state: &State, server: &Doc) -> Vec<Volume> {
     let entries = server.list("_volumes").iter();
     entries
@@ -203,7 +203,7 @@ fn address(state: &State, fixed: &Doc) -> Option<Address> {
     })
 }
 
-/// The TCP ports that may be reached from everywhere.
+/// Returns the TCP ports that may be reached from everywhere.
 fn open(state: &State, port: &Doc) -> Vec<RangeInclusive<u16>> {
     let rules = port
         .texts("security_groups")

@@ -24,7 +24,7 @@ pub(crate) use self::ports::{
 };
 pub(crate) use self::security::ensure_default_group;
 
-/// Neutron's operations.
+/// Registers Neutron's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Network);
     networks::routes(&mut table);

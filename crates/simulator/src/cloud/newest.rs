@@ -1,5 +1,5 @@
-//! Servers in the order of Nova's lists, newest first, updated incrementally, so that a page of a large project is
-//! found without a scan.
+//! Servers in the order of Nova's lists, newest first, updated incrementally: a page of a large project is found
+//! without a scan.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::document::{Doc, Fields};
 
-/// The moment of creation, then the id; both descending.
+/// Moment of creation, then the id; both descending.
 type Rank = (Reverse<i64>, Reverse<String>);
 
 /// Servers by project and age.
@@ -19,7 +19,7 @@ pub(crate) struct Newest {
 }
 
 impl Newest {
-    /// The servers of a project, or of all, from `first` on if it is given.
+    /// Returns the servers of a project, or of all projects, from `first` on if given.
     pub(crate) fn from(
         &self,
         project: Option<&str>,

@@ -1,4 +1,4 @@
-//! Placement 1.39, as far as clients use it: one resource provider for each availability zone.
+//! Placement 1.39, as far as clients use the service: one resource provider for each availability zone.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::call::Reply;
 use super::route::{Access, Routes};
 use super::service::Service;
 
-/// Placement's operations.
+/// Registers Placement's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Placement);
     table.on(Method::GET, "/resource_providers", Access::Admin, |call| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::document::{Doc, Fields};
 
-/// A decoded query string, in order, with repetitions.
+/// Decoded query string, in order, with repetitions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -21,7 +21,7 @@ impl Query {
         )
     }
 
-    /// The first value of a parameter.
+    /// Returns the first value of a parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0
             .iter()
@@ -29,7 +29,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Every value of a parameter.
+    /// Returns every value of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
@@ -37,7 +37,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Every parameter name, once, in order.
+    /// Returns every parameter name, once, in order.
     pub(crate) fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in &self.0 {
@@ -48,7 +48,7 @@ impl Query {
         names
     }
 
-    /// `limit`: `None` if absent or 0; an error message if it is not a number.
+    /// Returns `limit`: `None` if absent or 0; an error message if not a number.
     pub(crate) fn limit(&self) -> Result<Option<usize>, String> {
         match self.get("limit") {
             None | Some("") => Ok(None),
@@ -63,7 +63,7 @@ impl Query {
         }
     }
 
-    /// The query string with `marker` replaced, for the link to another page.
+    /// Returns the query string with `marker` replaced, for the link to another page.
     pub(crate) fn with_marker(&self, marker: &str, reverse: bool) -> String {
         let mut out = form_urlencoded::Serializer::new(String::new());
         for (name, value) in &self.0 {
@@ -102,7 +102,7 @@ fn equals(value: Option<&Value>, wanted: &str) -> bool {
     }
 }
 
-/// A boolean in any of the spellings that oslo accepts.
+/// Parses a boolean in any spelling that oslo accepts.
 pub(crate) fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "t" | "yes" | "y" | "on" => Some(true),
@@ -111,7 +111,7 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// The four tag filters, `tags`, `tags-any`, `not-tags` and `not-tags-any`, each a comma separated list.
+/// Implements the four tag filters, `tags`, `tags-any`, `not-tags` and `not-tags-any`, each a comma separated list.
 pub(crate) fn tags_match(doc: &Doc, query: &Query) -> bool {
     let has = |tag: &str| doc.texts("tags").any(|existing| existing == tag);
     let test = |name: &str, all: bool| {
@@ -164,7 +164,7 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// `sort_key=a&sort_dir=desc` (Neutron, Nova) and `sort=a:desc,b` (Octavia, Glance, Cinder).
+/// Parses `sort_key=a&sort_dir=desc` (Neutron, Nova) and `sort=a:desc,b` (Octavia, Glance, Cinder).
 pub(crate) fn sort_keys(query: &Query) -> Vec<(String, bool)> {
     let mut directions = query.all("sort_dir");
     let separate = query.all("sort_key").map(|key| {
@@ -190,13 +190,13 @@ pub(crate) fn sort_keys(query: &Query) -> Vec<(String, bool)> {
 /// One page of a list.
 pub(crate) struct Page {
     pub(crate) docs: Vec<Arc<Doc>>,
-    /// The marker of the next page, if there may be one.
+    /// Marker of the next page, if there may be one.
     pub(crate) next: Option<String>,
-    /// The marker of the page before, if this is not the first.
+    /// Marker of the page before, except on the first page.
     pub(crate) previous: Option<String>,
 }
 
-/// The page after the marker. `None`: the marker is unknown.
+/// Returns the page after the marker. `None`: the marker is unknown.
 pub(crate) fn page(
     mut docs: Vec<Arc<Doc>>,
     marker: Option<&str>,
@@ -236,7 +236,7 @@ pub(crate) fn page(
     })
 }
 
-/// `[{rel: next}, {rel: previous}]`, as Neutron and Octavia put them next to a list.
+/// Returns `[{rel: next}, {rel: previous}]`, which Neutron and Octavia put next to a list.
 pub(crate) fn page_links(page: &Page, url: &str, query: &Query) -> Vec<Value> {
     let link = |marker: &Option<String>, rel: &str| {
         marker.as_ref().map(|marker| {
@@ -250,7 +250,7 @@ pub(crate) fn page_links(page: &Page, url: &str, query: &Query) -> Vec<Value> {
         .collect()
 }
 
-/// The requested fields, or all. Octavia also accepts them comma-separated.
+/// Returns a [`Doc`] of the requested fields, or all. Octavia also accepts the names comma-separated.
 pub(crate) fn only_fields(doc: Doc, query: &Query) -> Doc {
     let wanted: Vec<&str> = query
         .all("fields")

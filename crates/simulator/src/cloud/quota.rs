@@ -9,7 +9,7 @@ use super::service::Service;
 use super::settings::Settings;
 use super::state::State;
 
-/// A limit: its name in the service's API, its default, and how its use is counted.
+/// Limit: name in the service's API, default, and the function that counts the use.
 pub(crate) struct Limit {
     pub(crate) name: &'static str,
     default: i64,
@@ -33,8 +33,8 @@ const fn limit(name: &'static str, default: i64, used: Used) -> Limit {
     }
 }
 
-/// The limits of each service. The defaults are those of the real cloud in docs/guides/real-openstack.md where that
-/// raised them, made large enough for benchmarks, and the service's own elsewhere.
+/// Returns the limits of each service. If the real cloud of docs/guides/real-openstack.md raised a default, the raised
+/// value applies, made large enough for benchmarks; other defaults are the service's own.
 pub(crate) fn limits(service: Service) -> &'static [Limit] {
     use Used::{BackupGigabytes, Cores, Count, Gigabytes, Nothing, Ram};
     match service {
@@ -102,7 +102,7 @@ pub(crate) fn limits(service: Service) -> &'static [Limit] {
 }
 
 impl Limit {
-    /// The limit of a project; -1 is unlimited.
+    /// Returns the limit of a project; -1 is unlimited.
     pub(crate) fn of(
         &self,
         state: &State,
@@ -116,7 +116,7 @@ impl Limit {
             .unwrap_or_else(|| self.default(settings))
     }
 
-    /// The limit of a project without an override.
+    /// Returns the limit of a project without an override.
     pub(crate) fn default(&self, settings: &Settings) -> i64 {
         settings
             .quotas
@@ -125,7 +125,7 @@ impl Limit {
             .unwrap_or(self.default)
     }
 
-    /// How much a project uses.
+    /// Returns the use of a project.
     pub(crate) fn used(&self, state: &State, project: &str) -> i64 {
         match self.used {
             Used::Count(kind) => {
@@ -143,7 +143,7 @@ impl Limit {
     }
 }
 
-/// A quota that a request would exceed.
+/// Quota that a request would exceed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Exceeded {
     pub(crate) name: &'static str,
@@ -152,7 +152,7 @@ pub(crate) struct Exceeded {
     pub(crate) limit: i64,
 }
 
-/// The limits of `service` that the requested amounts exceed.
+/// Returns the limits of `service` that the requested amounts exceed.
 pub(crate) fn exceeded(
     call: &Call<'_>,
     service: Service,
@@ -175,7 +175,7 @@ pub(crate) fn exceeded(
         .collect()
 }
 
-/// All limits of a project by name.
+/// Returns all limits of a project by name, for a [`Service`].
 pub(crate) fn set_of(call: &Call<'_>, service: Service, project: &str) -> Doc {
     limits(service)
         .iter()
@@ -186,7 +186,7 @@ pub(crate) fn set_of(call: &Call<'_>, service: Service, project: &str) -> Doc {
         .collect()
 }
 
-/// Limit, use and reservation of each, under the service's names.
+/// Returns limit, use and reservation of each, under the service's names.
 pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as: &str) -> Doc {
     limits(service)
         .iter()
@@ -201,7 +201,7 @@ pub(crate) fn details(call: &Call<'_>, service: Service, project: &str, used_as:
         .collect()
 }
 
-/// The limits among `wanted` that are below what the project uses.
+/// Returns the limits among `wanted` below the use of the project.
 pub(crate) fn below_use(
     call: &Call<'_>,
     service: Service,
@@ -221,7 +221,7 @@ pub(crate) fn below_use(
     limits(service).iter().filter_map(of_limit).collect()
 }
 
-/// Overrides limits of a project; returns the names that are unknown.
+/// Overrides limits of a project; returns the unknown names.
 pub(crate) fn change(
     call: &mut Call<'_>,
     service: Service,
@@ -250,7 +250,7 @@ pub(crate) fn change(
     unknown
 }
 
-/// The limit of any name, also one that only the cloud's content has, such as that of a volume type; -1 is unlimited.
+/// Returns the limit of any name, including names from the cloud's content, such as a volume type; -1 is unlimited.
 pub(crate) fn named(call: &Call<'_>, service: Service, project: &str, name: &str) -> i64 {
     if let Some(limit) = limits(service).iter().find(|limit| limit.name == name) {
         return limit.of(call.state, call.settings, service, project);

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-/// What the text depends on: the microversion, whether the caller is an administrator, and the base of all links.
+/// Variant of a text: microversion, administrator or not, and the base of all links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variant {
     pub(crate) version: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Variant {
     pub(crate) base: String,
 }
 
-/// The texts that are up to date.
+/// Texts that are up to date.
 #[derive(Default)]
 pub(crate) struct Rendered {
     variants: Vec<Variant>,
@@ -19,13 +19,13 @@ pub(crate) struct Rendered {
     bytes: usize,
 }
 
-/// The size of the cache; what does not fit is rendered for each request.
+/// Maximum size of the cache in bytes. Texts beyond the limit are rendered for each request.
 const MOST_BYTES: usize = 96 << 20;
 /// Clients of a cloud use few versions.
 const MOST_VARIANTS: usize = 4;
 
 impl Rendered {
-    /// The number of a variant in the other calls, until the next [`Rendered::clear`].
+    /// Returns the number of a variant in the other calls, until the next [`Rendered::clear`].
     pub(crate) fn variant(&mut self, wanted: &Variant) -> usize {
         if let Some(known) = self.variants.iter().position(|known| known == wanted) {
             return known;
@@ -37,7 +37,7 @@ impl Rendered {
         self.variants.len() - 1
     }
 
-    /// A server's description.
+    /// Returns the cached text of a server.
     pub(crate) fn get(&self, server: &str, variant: usize) -> Option<&str> {
         let cached = self.servers.get(server)?;
         cached
@@ -46,7 +46,7 @@ impl Rendered {
             .map(|(_, text)| &**text)
     }
 
-    /// Caches the text of a server and variant that is not in the cache yet, unless the cache is full.
+    /// Caches the text of a server and [`Variant`] that is not in the cache yet, unless the cache is full.
     pub(crate) fn keep(&mut self, server: &str, variant: usize, text: &str) {
         if self.bytes + text.len() > MOST_BYTES {
             return;

@@ -7,7 +7,7 @@ use http::Method;
 use super::call::{Answer, Call};
 use super::service::Service;
 
-/// Who may call a route. The handler checks what the caller may do.
+/// Credential needed to call a route. The handler checks the permissions of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Access {
     /// Anyone, without a token.
@@ -22,7 +22,7 @@ pub(crate) enum Access {
     Admin,
 }
 
-/// The values of the `{name}` segments.
+/// Values of the `{name}` segments.
 pub(crate) type Parameters = Vec<(&'static str, String)>;
 
 type Handler = Box<dyn Fn(&mut Call<'_>) -> Answer + Send + Sync>;
@@ -44,7 +44,7 @@ pub(crate) struct Routes {
     by_length: HashMap<(Service, usize), Vec<usize>>,
 }
 
-/// The operation of a path.
+/// Operation of a path.
 pub(crate) enum Found<'a> {
     Route(&'a Route, Parameters),
     /// The path exists, with other methods.
@@ -52,7 +52,7 @@ pub(crate) enum Found<'a> {
     Nothing,
 }
 
-/// The routes of one service while they are registered.
+/// Routes of one service during their registration.
 pub(crate) struct Table<'a> {
     routes: &'a mut Routes,
     service: Service,
@@ -101,7 +101,7 @@ impl Routes {
         }
     }
 
-    /// Service, method and pattern of each operation.
+    /// Returns service, method and pattern of each operation.
     pub(crate) fn names(&self) -> Vec<(String, String, String)> {
         let name = |route: &Route| {
             let (service, method) = (route.service.segment(), route.method.as_str());
@@ -148,7 +148,7 @@ impl Table<'_> {
         self
     }
 
-    /// A read by any reader of the project.
+    /// Registers a read by any reader of the project.
     pub(crate) fn get(
         &mut self,
         pattern: &'static str,
@@ -157,7 +157,7 @@ impl Table<'_> {
         self.on(Method::GET, pattern, Access::Reader, handler)
     }
 
-    /// A creation or action by a member.
+    /// Registers a creation or action by a member.
     pub(crate) fn post(
         &mut self,
         pattern: &'static str,
@@ -166,7 +166,7 @@ impl Table<'_> {
         self.on(Method::POST, pattern, Access::Member, handler)
     }
 
-    /// A change by a member.
+    /// Registers a change by a member.
     pub(crate) fn put(
         &mut self,
         pattern: &'static str,
@@ -175,7 +175,7 @@ impl Table<'_> {
         self.on(Method::PUT, pattern, Access::Member, handler)
     }
 
-    /// A removal by a member.
+    /// Registers a removal by a member.
     pub(crate) fn delete(
         &mut self,
         pattern: &'static str,

@@ -1,6 +1,6 @@
-//! Barbican v1: secrets and containers, the key manager that encrypted volumes and TLS listeners refer to.
+//! Barbican v1: secrets and containers, the key manager for encrypted volumes and TLS listeners.
 //!
-//! Payloads are stored as they were sent; a real Barbican encrypts them. The log contains paths, never bodies.
+//! Payloads are stored as sent; a real Barbican encrypts them. The log contains paths, never bodies.
 
 mod certificate;
 mod containers;
@@ -21,7 +21,7 @@ use super::kind::Kind;
 use super::route::Routes;
 use super::service::Service;
 
-/// Barbican's operations.
+/// Registers Barbican's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Secrets);
     table
@@ -41,7 +41,7 @@ pub(crate) fn routes(routes: &mut Routes) {
     containers::routes(&mut table);
 }
 
-/// The metadata; or the payload, if another type is accepted, as Barbican's first clients expect.
+/// Returns the metadata; or the payload, if another type is accepted, as Barbican's first clients expect.
 fn show(call: &mut Call<'_>) -> Answer {
     let doc = find(call, Kind::Secret, "secret")?;
     let accept = call.headers.get("accept").and_then(|it| it.to_str().ok());
@@ -95,7 +95,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     created(call, "secret", &id)
 }
 
-/// PUT of the payload of a secret that was created without one.
+/// PUT of the payload of a secret created without one.
 fn store(call: &mut Call<'_>) -> Answer {
     let doc = find(call, Kind::Secret, "secret")?;
     if doc.given("_payload") {
@@ -109,7 +109,7 @@ fn store(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// A page of a list, with Barbican's links.
+/// Returns a page of a list, with Barbican's links.
 fn list(call: &mut Call<'_>, kind: Kind, name: &str, view: fn(&Call<'_>, &Doc) -> Doc) -> Answer {
     let number = |name: &str, default: usize| {
         let given = call.query.get(name);
@@ -152,7 +152,8 @@ fn created(call: &Call<'_>, name: &str, id: &str) -> Answer {
     Ok(Reply::with(201, Value::Object(body)).header("location", url))
 }
 
-/// A secret of another project does not exist for the caller, with Barbican's message.
+/// Returns the [`Doc`] of a secret or container. One of another project does not exist for the caller, with Barbican's
+/// message.
 fn find(call: &Call<'_>, kind: Kind, name: &str) -> Result<Arc<Doc>, Fault> {
     call.accessible(kind, call.parameter("id")).ok_or_else(|| {
         Fault::missing(format!(

@@ -12,7 +12,7 @@ use super::settings::{REGION, Settings};
 use super::state::State;
 use super::{Passwords, compute, document, image, network, volume};
 
-/// Images that every simulated cloud has.
+/// Images of every simulated cloud.
 const IMAGES: [&str; 7] = [
     "ubuntu-24.04",
     "ubuntu-2404-kube-v1.31.0",
@@ -53,7 +53,7 @@ pub(crate) fn fill(
     external_network(state, &settings.external_cidr, &admin);
 }
 
-/// The two clouds of a clouds.yaml.
+/// Returns a clouds.yaml with the two clouds.
 pub(crate) fn clouds_yaml(base: &str, passwords: &Passwords) -> String {
     let cloud = |name: &str, user: &str, password: &str| {
         format!(
@@ -70,7 +70,7 @@ pub(crate) fn clouds_yaml(base: &str, passwords: &Passwords) -> String {
     )
 }
 
-/// Text as YAML: as it is if it can only be text.
+/// Returns text as YAML, unquoted only if no other reading is possible.
 fn quoted(text: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
     let begins = text.starts_with(|letter: char| letter.is_ascii_alphabetic());
@@ -83,7 +83,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Domain, roles, projects and users; returns the project of administrators.
+/// Adds domain, roles, projects and users; returns the project of administrators.
 fn people(state: &mut State, passwords: &Passwords) -> String {
     state.put(
         Kind::Domain,
@@ -118,7 +118,7 @@ fn people(state: &mut State, passwords: &Passwords) -> String {
     admin
 }
 
-/// `public`: floating addresses on which guests can really listen.
+/// Adds `public`: floating addresses on which guests can really listen.
 fn external_network(state: &mut State, cidr: &Ipv4Net, project: &str) {
     let id = state.new_id();
     let now = super::clock::zulu(state.now());

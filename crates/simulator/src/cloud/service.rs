@@ -10,14 +10,14 @@ pub(crate) enum Service {
     Volume,
     LoadBalancer,
     Placement,
-    /// The key manager.
+    /// Key manager.
     Secrets,
-    /// The operator's interface of the simulator.
+    /// Interface of the simulator of the operator.
     Control,
 }
 
 impl Service {
-    /// The services that OpenStack knows.
+    /// Services known to OpenStack.
     pub(crate) const OPENSTACK: [Self; 8] = [
         Self::Identity,
         Self::Compute,
@@ -29,7 +29,7 @@ impl Service {
         Self::Secrets,
     ];
 
-    /// The first path segment, also the name in counts and logs.
+    /// Returns the first path segment, also the name in counts and logs.
     pub(crate) fn segment(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -44,7 +44,7 @@ impl Service {
         }
     }
 
-    /// Catalog type and name.
+    /// Returns catalog type and name.
     pub(crate) fn catalog(self) -> (&'static str, &'static str) {
         match self {
             Self::Identity => ("identity", "keystone"),
@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// What the catalog URL has after the service's root (docs/guides/real-openstack.md).
+    /// Returns the part of a catalog URL after the service's root (docs/guides/real-openstack.md).
     pub(crate) fn endpoint_suffix(self, project: &str) -> String {
         match self {
             Self::Compute => "/v2.1".to_owned(),
@@ -68,7 +68,7 @@ impl Service {
         }
     }
 
-    /// The port on which OpenStack's documentation has the service.
+    /// Returns the port of the service in OpenStack's documentation.
     pub(crate) fn port(self) -> Option<u16> {
         match self {
             Self::Identity => Some(5000),
@@ -83,14 +83,14 @@ impl Service {
         }
     }
 
-    /// The service of a standard port.
+    /// Returns the service of a standard port.
     pub(crate) fn of_port(port: u16) -> Option<Self> {
         Self::OPENSTACK
             .into_iter()
             .find(|service| service.port() == Some(port))
     }
 
-    /// The service of a path segment.
+    /// Returns the service of a path segment.
     pub(crate) fn of_segment(segment: &str) -> Option<Self> {
         Self::OPENSTACK
             .into_iter()

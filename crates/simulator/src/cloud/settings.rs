@@ -1,4 +1,4 @@
-//! Settings that are fixed for the life of a cloud.
+//! Fixed settings of a cloud.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::latency::Latency;
 /// Returns the console output of a server.
 pub(crate) type Console = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// The options that handlers need, resolved.
+/// Options for handlers, resolved.
 pub(crate) struct Settings {
     pub(crate) latency: Latency,
     pub(crate) quotas: BTreeMap<String, i64>,
@@ -27,21 +27,21 @@ pub(crate) struct Settings {
     pub(crate) guest_faults: parking_lot::Mutex<Vec<GuestFaultRule>>,
     pub(crate) volume_faults: parking_lot::Mutex<Vec<VolumeFault>>,
     pub(crate) changeable: parking_lot::RwLock<Changeable>,
-    /// The identity provider that Keystone trusts.
+    /// Identity provider trusted by Keystone.
     pub(crate) oidc: parking_lot::Mutex<Provider>,
 }
 
-/// Settings that can be changed at run time, under the names of Nova's and Cinder's own options where they have one.
+/// Settings that can be changed at run time, under the names of Nova's and Cinder's own options where they exist.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Changeable {
-    /// How many seconds Nova keeps deleted servers as SOFT_DELETED, so that they can be restored; 0: not at all.
+    /// Seconds for which Nova keeps deleted servers as SOFT_DELETED, for a possible restoration; 0 to delete at once.
     pub(crate) reclaim_instance_interval: u64,
-    /// The most disks of a server, with its root disk; negative: no limit.
+    /// Maximum number of disks of a server, including the root disk; negative for no limit.
     pub(crate) max_disk_devices_to_attach: i64,
     /// True if a server may have volumes of another zone.
     pub(crate) cross_az_attach: bool,
-    /// True if a snapshot cannot be deleted while a volume that was created from it exists, as with Ceph's RBD.
+    /// True if a snapshot cannot be deleted while a volume created from it exists, as with Ceph's RBD.
     pub(crate) snapshots_have_dependants: bool,
 }
 
@@ -56,7 +56,7 @@ impl Default for Changeable {
     }
 }
 
-/// What goes wrong with a volume, a snapshot or a backup.
+/// Failure of a volume, a snapshot or a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum VolumeTrouble {
@@ -64,13 +64,13 @@ pub(crate) enum VolumeTrouble {
     CreateFails,
     /// A volume becomes `error_deleting`.
     DeleteFails,
-    /// A volume becomes `error_extending`, its size unchanged.
+    /// A volume becomes `error_extending`, with an unchanged size.
     ExtendFails,
     /// A volume keeps its type.
     RetypeFails,
-    /// The hypervisor refuses a volume, which becomes available again.
+    /// The hypervisor refuses a volume; the volume becomes available again.
     AttachFails,
-    /// Nova gives up before it connects a volume, which stays `reserved`.
+    /// Nova gives up before connecting a volume; the volume stays `reserved`.
     AttachStaysReserved,
     /// The hypervisor never answers: a volume stays `attaching`.
     AttachStaysAttaching,
@@ -82,7 +82,7 @@ pub(crate) enum VolumeTrouble {
     DetachLeavesReserved,
     /// Cinder's driver fails: a volume becomes `error_detaching`.
     DetachEndsInError,
-    /// The server of a volume is deleted, and its attachment stays.
+    /// The attachment of a volume survives the deletion of the server.
     AttachmentOutlivesServer,
     /// A new snapshot becomes `error`.
     SnapshotFails,
@@ -94,7 +94,7 @@ pub(crate) enum VolumeTrouble {
     BackupDeleteFails,
 }
 
-/// Lets something go wrong with the next volumes, snapshots or backups with this name prefix.
+/// Failure of the next volumes, snapshots or backups with this name prefix.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VolumeFault {
@@ -106,20 +106,20 @@ pub(crate) struct VolumeFault {
     pub(crate) count: u64,
 }
 
-/// Makes the builds of the next servers with this name prefix fail.
+/// Failure of the builds of the next servers with this name prefix.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerFault {
     /// Empty matches every server.
     #[serde(default)]
     pub(crate) name_prefix: String,
-    /// The fault that Nova returns.
+    /// Message of Nova's fault.
     pub(crate) message: String,
-    /// The number of servers.
+    /// Number of servers.
     pub(crate) count: u64,
 }
 
-/// The next servers with this name prefix get a property that names a fault of their guest.
+/// Fault of the guests of the next servers with this name prefix, in a property of each server.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GuestFaultRule {
@@ -128,12 +128,12 @@ pub(crate) struct GuestFaultRule {
     pub(crate) name_prefix: String,
     /// See [`crate::world::GuestFault`].
     pub(crate) fault: String,
-    /// The number of servers.
+    /// Number of servers.
     pub(crate) count: u64,
 }
 
 impl Settings {
-    /// The fault of the guest of a server with this name, which is consumed.
+    /// Consumes and returns the fault for the guest of a server with this name.
     pub(crate) fn guest_fault(&self, name: &str) -> Option<String> {
         let mut rules = self.guest_faults.lock();
         rules.retain(|rule| rule.count > 0);
@@ -144,7 +144,7 @@ impl Settings {
         Some(rule.fault.clone())
     }
 
-    /// The one among `possible` that goes wrong with the volume, snapshot or backup of this name, which is consumed.
+    /// Consumes and returns the one among `possible` for the volume, snapshot or backup with this name.
     pub(crate) fn volume_trouble(
         &self,
         name: &str,
@@ -160,7 +160,7 @@ impl Settings {
         Some(trouble)
     }
 
-    /// The fault for a server with this name, which is consumed.
+    /// Consumes and returns the fault for a server with this name.
     pub(crate) fn server_fault(&self, name: &str) -> Option<String> {
         let mut faults = self.server_faults.lock();
         let index = faults
@@ -175,5 +175,5 @@ impl Settings {
     }
 }
 
-/// The name of the one region.
+/// Name of the one region.
 pub(crate) const REGION: &str = "RegionOne";

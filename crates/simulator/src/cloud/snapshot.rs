@@ -15,7 +15,7 @@ use super::network;
 use super::state::State;
 use crate::world::{Forward, Instance, Listener, Member, Reach, World};
 
-/// The world for guests. Unchanged parts are shared with `before`.
+/// Returns the [`World`] for guests. Unchanged parts are shared with `before`.
 pub(crate) fn world(state: &State, before: &World) -> World {
     let mut addresses: Vec<Forward> = state
         .all(Kind::FloatingIp)
@@ -86,7 +86,7 @@ fn instance(state: &State, doc: &Doc, before: &World) -> Instance {
     }
 }
 
-/// The decoded user data. A server's never changes, so it is decoded once.
+/// Returns the decoded user data. User data of a server never change, so they are decoded once.
 fn user_data(doc: &Doc, before: &World) -> Option<Bytes> {
     let id = doc.text("id");
     let known = before
@@ -120,7 +120,7 @@ fn forward(state: &State, doc: &Doc) -> Option<Forward> {
     })
 }
 
-/// Which server has which address.
+/// Returns the servers by address.
 fn reached(state: &State) -> Reach {
     let mut reach = Reach::default();
     for port in state.all(Kind::Port) {

@@ -1,7 +1,7 @@
-//! The content of the cloud with its indexes, changed by one transaction at a time.
+//! Content of the cloud with its indexes, changed by one transaction at a time.
 //!
 //! A request (or a due transition) runs between [`State::begin`] and [`State::commit`] or [`State::roll_back`]. Every
-//! change records the previous document, so that a request that fails halfway has no effect, and the store gets exactly
+//! [`Change`] records the previous document, so a request that fails halfway has no effect, and the store gets exactly
 //! the changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +18,7 @@ use super::kind::Kind;
 use super::newest::Newest;
 use super::rendered::Rendered;
 
-/// A change of a transaction for the store: the new document, or `None` for a deletion.
+/// Change of a transaction for the store: the new document, or `None` for a deletion.
 pub(crate) struct Change {
     pub(crate) kind: Kind,
     pub(crate) key: Arc<str>,
@@ -29,11 +29,11 @@ pub(crate) struct Change {
 pub(crate) struct State {
     tables: Vec<Table>,
     touched: BTreeMap<(Kind, Arc<str>), Option<Arc<Doc>>>,
-    /// The allocated addresses of each subnet.
+    /// Allocated addresses of each subnet.
     pub(crate) addresses: AddressBook,
     /// Servers, newest first.
     pub(crate) newest: Newest,
-    /// The cache of serialised servers.
+    /// Cache of serialised servers.
     pub(crate) rendered: Rendered,
     usage: HashMap<String, Usage>,
     seed: u64,
@@ -41,7 +41,7 @@ pub(crate) struct State {
     now: Timestamp,
 }
 
-/// Sums against which quotas are checked, updated incrementally.
+/// Sums for checks of quotas, updated incrementally.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) cores: i64,
@@ -56,7 +56,7 @@ struct Table {
 }
 
 impl State {
-    /// An empty cloud whose ids are derived from `seed`.
+    /// Creates an empty cloud with ids derived from `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             tables: Kind::ALL.iter().map(|_| Table::default()).collect(),
@@ -77,12 +77,12 @@ impl State {
         self.touched.clear();
     }
 
-    /// The time of the running transaction.
+    /// Returns the time of the running transaction.
     pub(crate) fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The changes of the running transaction so far.
+    /// Returns the changes of the running transaction so far.
     pub(crate) fn changes(&self) -> Vec<Change> {
         self.touched
             .keys()
@@ -94,19 +94,19 @@ impl State {
             .collect()
     }
 
-    /// Ends the transaction and keeps its changes.
+    /// Ends the transaction and keeps the changes.
     pub(crate) fn commit(&mut self) {
         self.touched.clear();
     }
 
-    /// Ends the transaction and reverts its changes. Ids are not reused.
+    /// Ends the transaction and reverts the changes. Ids are not reused.
     pub(crate) fn roll_back(&mut self) {
         for ((kind, key), doc) in std::mem::take(&mut self.touched) {
             self.swap(kind, &key, doc);
         }
     }
 
-    /// The number of generated ids.
+    /// Returns the number of generated ids.
     pub(crate) fn counter(&self) -> u64 {
         self.counter
     }
@@ -116,12 +116,12 @@ impl State {
         self.counter = counter;
     }
 
-    /// A resource by its key.
+    /// Returns the [`Doc`] of a resource by key.
     pub(crate) fn get(&self, kind: Kind, key: &str) -> Option<Arc<Doc>> {
         self.tables[kind as usize].docs.get(key).cloned()
     }
 
-    /// Adds or replaces a resource. Its key is its `id`, or `_key` where ids are not unique.
+    /// Adds or replaces a resource. The key is the `id`, or `_key` where ids are not unique.
     pub(crate) fn put(&mut self, kind: Kind, doc: Doc) {
         let key = match doc.text("_key") {
             "" => doc.text("id"),
@@ -132,7 +132,7 @@ impl State {
         self.touched.entry((kind, key)).or_insert(old);
     }
 
-    /// Changes a resource in place; returns whether it exists.
+    /// Changes a resource in place; returns false for an unknown one.
     pub(crate) fn edit(&mut self, kind: Kind, key: &str, change: impl FnOnce(&mut Doc)) -> bool {
         let Some(old) = self.get(kind, key) else {
             return false;
@@ -143,7 +143,7 @@ impl State {
         true
     }
 
-    /// Removes a resource and returns it.
+    /// Removes a resource, and returns its [`Doc`].
     pub(crate) fn remove(&mut self, kind: Kind, key: &str) -> Option<Arc<Doc>> {
         let key: Arc<str> = key.into();
         let old = self.swap(kind, &key, None)?;
@@ -153,12 +153,12 @@ impl State {
         Some(old)
     }
 
-    /// All resources of a kind, in the order of their keys.
+    /// Returns all resources of a [`Kind`], in the order of their keys.
     pub(crate) fn all(&self, kind: Kind) -> impl Iterator<Item = &Arc<Doc>> {
         self.tables[kind as usize].docs.values()
     }
 
-    /// The first resource of a kind in the order of keys.
+    /// Returns the first resource of a [`Kind`] in the order of keys.
     pub(crate) fn first(&self, kind: Kind) -> Option<(Arc<str>, Arc<Doc>)> {
         self.tables[kind as usize]
             .docs
@@ -166,12 +166,12 @@ impl State {
             .map(|(k, d)| (k.clone(), d.clone()))
     }
 
-    /// How many resources of a kind there are.
+    /// Returns the number of resources of a [`Kind`].
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.tables[kind as usize].docs.len()
     }
 
-    /// The resources of a kind whose `field` (one of [`Kind::indexed`]) has this value.
+    /// Returns the resources of a [`Kind`] whose `field` (one of [`Kind::indexed`]) has this value.
     pub(crate) fn by(&self, kind: Kind, field: &'static str, value: &str) -> Vec<Arc<Doc>> {
         let table = &self.tables[kind as usize];
         let Some(keys) = table.index.get(&(field, value.to_owned())) else {
@@ -200,12 +200,12 @@ impl State {
             .map_or(0, BTreeSet::len)
     }
 
-    /// The sums of a project.
+    /// Returns the sums of a project.
     pub(crate) fn usage(&self, project: &str) -> Usage {
         self.usage.get(project).copied().unwrap_or_default()
     }
 
-    /// A new UUID, derived from the seed and the number of ids before it.
+    /// Returns a new UUID, derived from the seed and the number of earlier ids.
     pub(crate) fn new_id(&mut self) -> String {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&self.draw()[..16]);
@@ -214,18 +214,18 @@ impl State {
             .to_string()
     }
 
-    /// A new id in Keystone's form: 32 hexadecimal digits without dashes.
+    /// Returns a new id in Keystone's form: 32 hexadecimal digits without dashes.
     pub(crate) fn new_hex_id(&mut self) -> String {
         self.new_id().replace('-', "")
     }
 
-    /// A new hardware address with Neutron's default prefix.
+    /// Returns a new hardware address with Neutron's default prefix.
     pub(crate) fn new_mac(&mut self) -> String {
         let draw = self.draw();
         format!("fa:16:3e:{:02x}:{:02x}:{:02x}", draw[0], draw[1], draw[2])
     }
 
-    /// Schedules `action` on the resource after `delay`. It survives a restart.
+    /// Schedules `action` on the resource after `delay`. A restart keeps the schedule.
     pub(crate) fn schedule(&mut self, delay: Duration, action: &str, kind: Kind, key: &str) {
         self.counter += 1;
         let at =
@@ -330,7 +330,7 @@ impl State {
                         .or_default();
                     usage.cores += sign * doc.number("_vcpus");
                     usage.ram += sign * doc.number("_ram");
-                    // A volume that grows has its new size already.
+                    // A growing volume has the new size already.
                     usage.gigabytes += sign * (doc.number("size") + doc.number("_grows"));
                 }
             }

@@ -16,42 +16,42 @@ const SCHEMA_VERSION: i64 = 1;
 /// Why a cloud cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// SQLite failed; mostly the file is unreadable, or another process has it open.
+    /// Failure of SQLite, mostly for an unreadable file, or a file that another process has open.
     #[error("the simulated cloud's store {} cannot be used; is another ferrostack running on it?", path.display())]
     Store {
-        /// The file.
+        /// File.
         path: PathBuf,
         /// SQLite's message.
         source: rusqlite::Error,
     },
-    /// The file was written by a newer version of this program.
+    /// File from a newer version of this program.
     #[error("the simulated cloud's store {} has format {found}, newer than {SCHEMA_VERSION}, the newest this version reads; use a newer ferrostack or another data directory", path.display())]
     Newer {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The version found in it.
+        /// Version in the file.
         found: i64,
     },
     /// A row cannot be parsed.
     #[error("the simulated cloud's store {} has a damaged row: {kind} {key}", path.display())]
     Damaged {
-        /// The file.
+        /// File.
         path: PathBuf,
-        /// The row's kind.
+        /// Kind of the row.
         kind: String,
-        /// The row's key.
+        /// Key of the row.
         key: String,
     },
 }
 
-/// An open store.
+/// Open store.
 pub(crate) struct Store {
     path: PathBuf,
     connection: Connection,
 }
 
 impl Store {
-    /// Opens or creates the file and loads its content.
+    /// Opens or creates the file and loads the content.
     pub(crate) fn open(path: &Path, state: &mut State) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Store {
             path: path.to_owned(),

@@ -113,7 +113,7 @@ impl Client {
             .unwrap_or_default()
     }
 
-    /// GET that must succeed; returns the value under the first key that is not a list of links.
+    /// Sends a GET that must succeed; returns the value under the first key without a list of links.
     pub(super) async fn fetch(&self, path: &str) -> Value {
         let got = self.get(path).await;
         assert_eq!(got.status, 200, "GET {path}: {}", got.text);
@@ -246,7 +246,7 @@ pub(super) async fn net(client: &Client, cidr: &str) -> Net {
 /// How long a step of a volume takes in a cloud of [`slow_volumes`].
 pub(super) const STEP: std::time::Duration = std::time::Duration::from_secs(100);
 
-/// A cloud whose volumes change only when its clock is advanced, and its users demo and admin.
+/// Returns a cloud whose volumes change only when its clock is advanced, with the users demo and admin.
 pub(super) async fn slow_volumes() -> (Cloud, Client, Client) {
     let timings = super::Timings {
         volume: STEP,

@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::state::State;
 use super::volume;
 
-/// When the next transition is due, in milliseconds since 1970.
+/// Returns the time of the next transition, in milliseconds since 1970.
 pub(crate) fn next_due(state: &State) -> Option<i64> {
     state.first(Kind::Pending).map(|(_, doc)| doc.number("at"))
 }
@@ -20,7 +20,7 @@ pub(crate) fn any_due(state: &State, now: jiff::Timestamp) -> bool {
     next_due(state).is_some_and(|at| at <= now.as_millisecond())
 }
 
-/// Applies all due transitions, including those that become due by them.
+/// Applies all due transitions, including the ones that become due meanwhile.
 pub(crate) fn run_due(state: &mut State, settings: &Settings) {
     // Transitions may schedule others for the same moment; the bound guards against an endless loop.
     for _ in 0..100_000 {

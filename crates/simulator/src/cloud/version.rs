@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::route::{Access, Routes};
 use super::service::Service;
 
-/// Lowest and highest minor version of the services that have microversions.
+/// Returns lowest and highest minor version of the services with microversions.
 fn range(service: Service) -> Option<(u32, u32, u32)> {
     match service {
         Service::Compute => Some((2, 1, 93)),
@@ -26,7 +26,7 @@ fn type_name(service: Service) -> &'static str {
     }
 }
 
-/// The requested minor version, or the service's error (406).
+/// Returns the requested minor version, or the service's [`Fault`] (406).
 pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fault> {
     let Some((major, low, high)) = range(service) else {
         return Ok(0);
@@ -60,7 +60,7 @@ pub(crate) fn negotiate(service: Service, headers: &HeaderMap) -> Result<u32, Fa
     }
 }
 
-/// The version in an answer's headers: also an unsupported one, but not a malformed one.
+/// Returns the version in an answer's headers: also an unsupported one, but not a malformed one.
 pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> {
     let (major, low, high) = range(service)?;
     match wanted(service, headers).as_deref() {
@@ -74,7 +74,7 @@ pub(crate) fn answered(service: Service, headers: &HeaderMap) -> Option<String> 
     }
 }
 
-/// The version headers of an answer.
+/// Returns the version headers of an answer.
 pub(crate) fn headers(service: Service, version: &str) -> Vec<(&'static str, String)> {
     let mut headers = vec![
         (
@@ -106,12 +106,12 @@ fn wanted(service: Service, headers: &HeaderMap) -> Option<String> {
         .map(|value| value.trim().to_owned())
 }
 
-/// True if the version header is for other services alone, which Cinder refuses.
+/// True if the version header is for other services alone; Cinder refuses such a request.
 fn is_for_others(service: Service, headers: &HeaderMap) -> bool {
     service == Service::Volume && headers.contains_key("openstack-api-version")
 }
 
-/// The routes of the version documents.
+/// Registers the routes of the version documents.
 pub(crate) fn routes(routes: &mut Routes) {
     // Lists of versions need no token; documents of one version do, except with Keystone, Nova and Glance.
     let mut open = |service, pattern: &'static str, document: fn(&Call<'_>) -> Answer| {

@@ -42,7 +42,7 @@ pub(crate) use self::volumes::begin_delete;
 
 use self::filters::{matches, metadata_matches, page};
 
-/// Cinder's operations.
+/// Registers Cinder's operations.
 pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Volume);
     volumes::routes(&mut table);
@@ -78,8 +78,8 @@ pub(crate) fn transition(
     }
 }
 
-/// Sets the status of a volume, a snapshot or a backup, with the message that Cinder writes about a failure; returns
-/// whether it exists.
+/// Sets the status of a volume, a snapshot or a backup, with Cinder's message about the failure; returns false for an
+/// unknown one.
 pub(crate) fn fail(state: &mut State, kind: Kind, id: &str, status: &str) -> bool {
     let Some(doc) = state.get(kind, id) else {
         return false;
@@ -99,7 +99,7 @@ pub(crate) fn fail(state: &mut State, kind: Kind, id: &str, status: &str) -> boo
     true
 }
 
-/// The error of an operation that a microversion does not have; `least` is the first that has it.
+/// Returns the [`Fault`] of an operation that the microversion lacks; `least` is the first version with it.
 fn since(call: &Call<'_>, least: u32) -> Result<(), Fault> {
     if call.version >= least {
         return Ok(());
@@ -110,12 +110,12 @@ fn since(call: &Call<'_>, least: u32) -> Result<(), Fault> {
     )))
 }
 
-/// 403 for everybody but administrators.
+/// Returns the [`Fault`] 403 for everybody but administrators.
 fn not_allowed(rule: &str) -> Fault {
     Fault::forbidden(format!("Policy doesn't allow {rule} to be performed."))
 }
 
-/// The link with the version in the path, and the one without.
+/// Returns the link with the version in the path, and the one without.
 fn links(call: &Call<'_>, what: &str, id: &str) -> Value {
     let path = format!("{}/{what}/{id}", call.who.project_id);
     json!([{"rel": "self", "href": format!("{}/v3/{path}", call.root())},

@@ -14,7 +14,7 @@ use etcd::server::Service;
 use super::rules::{self, State, Stored};
 use super::{Etcd, VERSION};
 
-/// The member of a machine.
+/// Member of a machine.
 pub(super) struct Member {
     etcd: Arc<Etcd>,
     machine: String,
@@ -28,7 +28,7 @@ impl Member {
         }
     }
 
-    /// Runs a read as this member.
+    /// Runs a read on behalf of this member.
     fn read<T>(
         &self,
         read: impl FnOnce(&State, &Stored) -> Result<T, Status>,
@@ -39,7 +39,7 @@ impl Member {
         read(state, this)
     }
 
-    /// Runs a change as this member; learners reject changes.
+    /// Runs a change on behalf of this member; learners reject changes.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut State, u64) -> Result<T, Status>,

@@ -1,4 +1,5 @@
-//! Who can be added, promoted and removed, and who leads: etcd's rules with `--strict-reconfig-check`, its default.
+//! Rules for additions, promotions and removals of members, and for the leader: etcd's rules with
+//! `--strict-reconfig-check`, its default.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +7,14 @@ use etcd::messages::{AlarmMember, AlarmType};
 use etcd::{Code, Status};
 use serde::{Deserialize, Serialize};
 
-/// The machine of a member.
+/// Machine of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The id of the machine, whose disk has the member's data.
+    /// Id of the machine, whose disk has the member's data.
     pub machine: String,
-    /// The name of the member, which is that of the Node.
+    /// Name of the member, equal to the name of the Node.
     pub name: String,
-    /// The machine's address; IPv6 in brackets.
+    /// Address of the machine; IPv6 in brackets.
     pub host: String,
 }
 
@@ -27,22 +28,22 @@ impl Place {
     }
 }
 
-/// A member, for tests.
+/// Member, for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name; empty before its first start.
+    /// Name of the member; empty before the first start.
     pub name: String,
-    /// The machine that it runs on.
+    /// Id of the machine.
     pub machine: String,
-    /// True if it is a learner.
+    /// True for a learner.
     pub learner: bool,
-    /// True if it is the leader.
+    /// True for the leader.
     pub leads: bool,
-    /// True if it runs.
+    /// True for a running member.
     pub up: bool,
 }
 
-/// A member as it is stored.
+/// Member in the form of the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Stored {
@@ -55,13 +56,13 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// True if it has ever started: from then on its name is set.
+    /// True if the member has ever started: the first start sets the name.
     pub(super) fn is_started(&self) -> bool {
         !self.name.is_empty()
     }
 }
 
-/// The state that is replicated by raft.
+/// State that raft replicates.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct State {
@@ -69,12 +70,12 @@ pub(super) struct State {
     term: u64,
     leader: u64,
     members: Vec<Stored>,
-    /// The active alarms: member id and type.
+    /// Active alarms: member id and type.
     alarms: BTreeSet<(u64, i32)>,
-    /// The running members.
+    /// Running members.
     #[serde(skip)]
     up: BTreeSet<u64>,
-    /// The members that count another one as disconnected although both run.
+    /// Pairs of running members of which the first counts the second as disconnected.
     #[serde(skip)]
     apart: BTreeSet<(u64, u64)>,
 }
@@ -88,7 +89,7 @@ impl State {
         self.members.iter().find(|member| member.machine == machine)
     }
 
-    /// The leader; 0 without a quorum.
+    /// Returns the leader; 0 without a quorum.
     pub(super) fn leader(&self) -> u64 {
         self.leader
     }
@@ -149,7 +150,7 @@ impl State {
             .retain(|(local, remote)| *local != id && *remote != id);
     }
 
-    /// How many voting members `asked` counts as connected, itself included.
+    /// Returns the number of voting members that `asked` counts as connected, itself included.
     fn connected_to(&self, asked: u64) -> usize {
         let voters = self.voters().map(|member| member.id);
         voters
@@ -157,13 +158,13 @@ impl State {
             .count()
     }
 
-    /// The ids of the voting members that run.
+    /// Returns the ids of the running voting members.
     pub(super) fn endpoints(&self) -> Vec<u64> {
         self.voters_up()
     }
 
-    /// Adds a member that has not started; `asked` is the member that received the request. Without `place`, for members
-    /// added through the API, its machine is unknown.
+    /// Adds a member that has not started; `asked` is the member with the request. `place` is `None` for members added
+    /// through the API, whose machine is unknown.
     pub(super) fn add(
         &mut self,
         peer_url: &str,
@@ -201,7 +202,8 @@ impl State {
         Ok(id)
     }
 
-    /// True if a member that has not started is listed under the peer URL of a machine; it is then that machine's.
+    /// True if a member that has not started is listed under the peer URL of a machine. That member then belongs to the
+    /// machine.
     pub(super) fn claim(&mut self, place: &Place) -> bool {
         let url = place.peer_url();
         let listed = self
@@ -215,7 +217,7 @@ impl State {
         false
     }
 
-    /// Starts the member of a machine: sets its name and client URL.
+    /// Starts the member of a machine: sets name and client URL.
     pub(super) fn start(&mut self, place: &Place) {
         let ours = |member: &&mut Stored| member.machine == place.machine;
         if let Some(member) = self.members.iter_mut().find(ours) {
@@ -245,7 +247,7 @@ impl State {
         Ok(())
     }
 
-    /// Removes a member; `asked` is the member that received the request.
+    /// Removes a member; `asked` is the member with the request.
     pub(super) fn remove(&mut self, id: u64, asked: u64) -> Result<(), Status> {
         self.led()?;
         let Some(member) = self.members.iter().find(|member| member.id == id) else {
@@ -268,7 +270,7 @@ impl State {
         Ok(())
     }
 
-    /// Drops all members but one, which votes and leads from then on. It needs no quorum.
+    /// Drops all members but one, which votes and leads from then on. Needs no quorum.
     pub(super) fn keep_only(&mut self, id: u64) {
         if self.members.len() == 1 && self.voters().count() == 1 {
             return;
@@ -280,7 +282,7 @@ impl State {
         self.term += 1;
     }
 
-    /// Transfers leadership; `asked` is the member that received the request.
+    /// Transfers leadership; `asked` is the member with the request.
     pub(super) fn move_leader(&mut self, asked: u64, target: u64) -> Result<(), Status> {
         self.led()?;
         if asked != self.leader {
@@ -316,7 +318,7 @@ impl State {
         }
     }
 
-    /// Checks that there is a leader, which changes and linearizable reads need.
+    /// Checks for a leader, which changes and linearizable reads need.
     pub(super) fn led(&self) -> Result<(), Status> {
         match self.leader {
             0 => Err(timed_out()),
@@ -340,7 +342,7 @@ impl State {
     }
 }
 
-/// A random id of a cluster or member: never 0.
+/// Returns a random id of a cluster or member: never 0.
 fn number() -> u64 {
     rand::random::<u64>().max(1)
 }

@@ -10,7 +10,7 @@ fn place(name: &str) -> Place {
     }
 }
 
-/// A cluster of these members, all running, and the tokens that power off their machines.
+/// Cluster of running members, with the tokens that power off their machines.
 fn cluster<const N: usize>(names: [&str; N]) -> (Etcd, [CancellationToken; N]) {
     let etcd = Etcd::open(None).unwrap();
     let machines = names.map(|name| {
@@ -261,7 +261,7 @@ fn kubeadm_adds_no_member_whose_peer_url_is_in_the_list() {
     etcd.send_additions_to(&bb.machine);
     let refused = etcd.add_learner(&ccc).unwrap_err();
     assert_eq!(refused.message, "etcdserver: unhealthy cluster");
-    // By the API of the member that accepts it.
+    // Through the API of the member that accepts the addition.
     let added = etcd.change(|state| {
         let asked = state.of(&a.machine).map_or(0, |it| it.id);
         state.add(&ccc.peer_url(), true, asked, None)

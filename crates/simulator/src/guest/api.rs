@@ -8,35 +8,35 @@ use super::objects::Manifest;
 pub(crate) use crate::json::Error;
 use crate::json::Json;
 
-/// A client for JSON objects, by path.
+/// Client for JSON objects, by path.
 #[derive(Clone)]
 pub(crate) struct Api {
     json: Json,
 }
 
 impl Api {
-    /// A client whose requests have the user agent of `program`.
+    /// Creates a client with the user agent of `program`.
     pub(crate) fn new(server: InProcess, program: &'static str) -> Self {
         Self {
             json: Json::new(server, program),
         }
     }
 
-    /// The same client for another program.
+    /// Returns the same client for another program.
     pub(crate) fn of(&self, program: &'static str) -> Self {
         Self {
             json: self.json.of(program),
         }
     }
 
-    /// A client of the kubelet of a node, with the rights of its certificate.
+    /// Returns a client of a node's kubelet, with the rights of its certificate.
     pub(crate) fn of_kubelet(&self, node: &str) -> Self {
         Self {
             json: self.json.of("kubelet").as_node(node),
         }
     }
 
-    /// The object, or `None` if it does not exist.
+    /// Returns the object, or `None` if none exists.
     pub(crate) async fn get(&self, path: &str) -> Result<Option<Value>, Error> {
         match self.json.send(Method::GET, path, None, "").await {
             Ok(value) => Ok(Some(value)),
@@ -45,14 +45,14 @@ impl Api {
         }
     }
 
-    /// The items of a collection.
+    /// Returns the items of a collection.
     pub(crate) async fn list(&self, collection: &str) -> Result<Vec<Value>, Error> {
         self.json.list(collection).await
     }
 
-    /// Creates the object unless it exists. Writes its status, too, which needs a second request for most kinds. That of
-    /// a Node is created with it, as by a kubelet: a second request could undo what others have written since.
-    /// Returns the object.
+    /// Creates the object unless it exists, and returns it. Writes the status, too, which needs a second request for
+    /// most kinds. A Node is created with its status, like by a kubelet: a second request could undo writes by others
+    /// since.
     pub(crate) async fn ensure(&self, manifest: &Manifest) -> Result<Value, Error> {
         let path = format!("{}/{}", manifest.collection, manifest.name());
         match self
@@ -79,7 +79,7 @@ impl Api {
         }
     }
 
-    /// Creates an object, whose name may be generated, and returns it.
+    /// Creates and returns an object. The name may be generated.
     pub(crate) async fn create(&self, collection: &str, body: &Value) -> Result<Value, Error> {
         let json = "application/json";
         self.json

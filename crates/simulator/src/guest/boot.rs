@@ -40,11 +40,11 @@ pub(crate) struct Shared {
     pub(crate) state: StateDir,
     pub(crate) clusters: Clusters,
     pub(crate) events: mpsc::UnboundedSender<Event>,
-    /// Limits the number of guests that use the CPU concurrently, not counting those that wait.
+    /// Limit on the number of guests that use the CPU concurrently, without waiting guests.
     pub(crate) permits: Semaphore,
 }
 
-/// An event of a guest for the fleet.
+/// Event of a guest for the fleet.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// An API server is up.
@@ -57,25 +57,25 @@ pub(crate) enum Event {
     },
 }
 
-/// Images of the distributions that the clouds of the tests have: there is no kubeadm in them.
+/// Images of plain distributions in the tests' clouds, without kubeadm.
 const WITHOUT_KUBEADM: [&str; 2] = ["ubuntu-24.04", "cirros"];
 
-/// The result of a first boot.
+/// Result of a first boot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The machine is a node.
     Node(Membership),
     /// The user data has no kubeadm command.
     Nothing,
-    /// kubeadm or cloud-init failed. A reboot does not change that.
+    /// kubeadm or cloud-init failed. A reboot does not help.
     Failed,
 }
 
-/// A guest while it boots.
+/// Guest during the boot.
 pub(crate) struct Boot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) instance: Instance,
-    /// The floating addresses of the instance.
+    /// Floating addresses of the instance.
     pub(crate) floating: Vec<IpAddr>,
     /// Cancelled when the machine is switched off.
     pub(crate) power: CancellationToken,
@@ -158,7 +158,7 @@ impl Boot {
         }
     }
 
-    /// The node's name: that of the NodeRegistration, or the host name.
+    /// Returns the node's name: from the [`NodeRegistration`], or the host name.
     fn node_name(&self, registration: &NodeRegistration) -> String {
         let hostname = user_data::local_hostname(&self.instance.hostname);
         let name = registration
@@ -183,7 +183,7 @@ impl Boot {
         }
     }
 
-    /// Opens the cluster's API server. Retries until the timeout, because errors of the database may be temporary.
+    /// Opens the [`Cluster`]'s API server. Retries until the timeout, because errors of the database may be temporary.
     async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, String> {
         let mut tries = Tries::new(self.shared.options.init_timeout, self.shared.options.retry);
         loop {
@@ -246,8 +246,8 @@ impl Boot {
         Ok(())
     }
 
-    /// The node becomes unreachable when the API server of its machine loses its etcd member: since Kubernetes 1.31 a
-    /// kubelet uses the API server of its own machine.
+    /// Marks the node as down once the API server of its machine loses its etcd member: since Kubernetes 1.31 a kubelet
+    /// uses the API server of its own machine.
     fn down_without_member(&self, cluster: &Arc<Cluster>, node: &str, serving: CancellationToken) {
         let (cluster, node, power) = (Arc::downgrade(cluster), node.to_owned(), self.power.clone());
         tokio::spawn(async move {
@@ -260,7 +260,7 @@ impl Boot {
         });
     }
 
-    /// The machine of the etcd member, with the name and address of the member.
+    /// Returns the [`Place`] of the etcd member: machine, name and address.
     fn place(&self, node: &str) -> Place {
         let host = match self.instance.fixed_ips.first() {
             Some(IpAddr::V6(address)) => format!("[{address}]"),
@@ -274,15 +274,15 @@ impl Boot {
         }
     }
 
-    /// The names in the serving certificate of an etcd member, as kubeadm chooses them.
+    /// Returns the names in the serving certificate of an etcd member, as chosen by kubeadm.
     fn member_names(&self, node: &str) -> Vec<String> {
         let local = ["localhost", "127.0.0.1", "::1", node].map(str::to_owned);
         let addresses = self.instance.fixed_ips.iter().map(ToString::to_string);
         local.into_iter().chain(addresses).collect()
     }
 
-    /// The names in the API server's certificate, as kubeadm chooses them. A machine does not know its floating addresses:
-    /// only the one of the control plane's endpoint is included, and those in `certSANs`.
+    /// Returns the names in the API server's certificate, as chosen by kubeadm. A machine does not know its floating
+    /// addresses: only the address of the control plane's endpoint is included, and the names in `certSANs`.
     fn serving_names(
         &self,
         configuration: &ClusterConfiguration,
@@ -330,7 +330,7 @@ impl Boot {
         };
         let mut found = api.ensure(&manifest).await?;
         if !is_ready(&found) || system_uuid(&found) != machine.uuid {
-            // The Node existed before, or its status is incomplete: the kubelet adopts it.
+            // The Node existed before, or has an incomplete status: the kubelet adopts it.
             let path = format!("{NODES}/{}", machine.name);
             let mut status = node::status(machine, &node::addresses(machine, registration), &now);
             // Addresses that a cloud controller manager has set stay.
@@ -375,14 +375,14 @@ fn is_ready(node: &Value) -> bool {
     conditions.is_some_and(|conditions| node::is_ready(conditions))
 }
 
-/// The system UUID that a Node reports.
+/// Returns the system UUID in the status of a Node.
 fn system_uuid(node: &Value) -> &str {
     node.pointer("/status/nodeInfo/systemUUID")
         .and_then(Value::as_str)
         .unwrap_or_default()
 }
 
-/// Whether the kubelet starts with its flags. If it does not, kubeadm waits for it in vain.
+/// Checks that the kubelet starts with its flags. If it does not, kubeadm waits in vain.
 fn kubelet_starts(registration: &NodeRegistration, console: &Console) -> Result<(), String> {
     let Some(problem) = node::refused_labels(registration) else {
         return Ok(());
@@ -396,7 +396,7 @@ fn kubelet_starts(registration: &NodeRegistration, console: &Console) -> Result<
     )
 }
 
-/// A file of the user data that a kubeadm command names.
+/// Returns a file of the user data that a kubeadm command names.
 fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String> {
     let bytes = config.files.get(path).ok_or_else(|| {
         format!("unable to read config from {path:?}: open {path}: no such file or directory")
@@ -404,7 +404,7 @@ fn text_file<'a>(config: &'a CloudConfig, path: &str) -> Result<&'a str, String>
     std::str::from_utf8(bytes).map_err(|_| format!("unable to read config from {path:?}: not text"))
 }
 
-/// Rejects an external etcd whose certificates are not on the machine, as kubeadm's preflight checks do.
+/// Rejects an external etcd without certificates on the machine, like kubeadm's preflight checks.
 fn external_etcd_files(
     configuration: &ClusterConfiguration,
     config: &CloudConfig,
@@ -423,7 +423,7 @@ fn external_etcd_files(
     Ok(())
 }
 
-/// The attempts of one step until its timeout, with increasing pauses.
+/// Attempts of one step until its timeout, with increasing pauses.
 struct Tries {
     deadline: Instant,
     pause: Duration,

@@ -1,5 +1,5 @@
-//! A workload cluster: its API server, the control plane guests that serve it, and the keeper task, which has the part
-//! of kube-controller-manager for nodes and tokens.
+//! Workload cluster: its API server, the control plane guests behind it, and the keeper task, with
+//! kube-controller-manager's part for nodes and tokens.
 
 mod addons;
 mod disruption;
@@ -32,26 +32,26 @@ use crate::etcd::{self, Etcd};
 pub(crate) use keeper::Signal;
 pub(crate) use services::{ServicePort, ServicePorts};
 
-/// The number of past events of each resource that a workload API server keeps; there may be thousands of servers.
+/// Number of past events of each resource in a workload API server; there may be thousands of servers.
 const HISTORY: usize = 50;
 /// Bytes of recent events in memory: a process can have many clusters, each with a few watches.
 const RECENT: usize = 128 << 10;
 
-/// A workload cluster that at least one control plane guest has opened.
+/// Workload cluster, opened by at least one control plane guest.
 pub(crate) struct Cluster {
-    /// The unique key: the hash of the authority, and the id of the instance that ran `kubeadm init`.
+    /// Unique key: the hash of the authority, and the id of the instance that ran `kubeadm init`.
     pub(crate) key: String,
     /// `sha256:<hex>` of the authority's public key.
     pub(crate) ca_hash: String,
-    /// The host of the control plane endpoint, as in kubeconfigs.
+    /// Host of the control plane endpoint, as in kubeconfigs.
     pub(crate) endpoint_host: Option<String>,
-    /// A client with the permissions of an administrator.
+    /// Client with the permissions of an administrator.
     pub(crate) api: Api,
-    /// The members of etcd; empty if etcd is external.
+    /// Members of etcd; empty if etcd is external.
     pub(crate) etcd: Arc<Etcd>,
-    /// The kubelets, for the API server.
+    /// Kubelets, for the API server.
     pub(crate) kubelets: Arc<Kubelets>,
-    /// The node ports that its nodes answer.
+    /// Node ports that the nodes answer.
     pub(crate) services: ServicePorts,
     server: ApiServer,
     signals: mpsc::UnboundedSender<Signal>,
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// Why a Pod or workload of a user is not run. The add-ons that kubeadm installs look as if they ran.
+/// Returns the reason why a Pod or workload of a user is not run. The add-ons of kubeadm look as if they ran.
 fn not_run(object: &Value) -> Option<String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let add_on = matches!(text("/metadata/name"), Some("kube-proxy" | "coredns"))
@@ -96,25 +96,25 @@ impl Backend for Behind {
     }
 }
 
-/// A control plane guest that serves its cluster's API.
+/// Control plane guest that serves its cluster's API.
 pub(crate) struct Member {
     /// Nova's server id.
     pub(crate) instance: String,
-    /// The Node's name.
+    /// Name of the Node.
     pub(crate) node: String,
-    /// The version of its API server, such as `v1.34.1`. It differs between members during an upgrade.
+    /// Version of the API server, such as `v1.34.1`. During an upgrade, members have different versions.
     pub(crate) version: Arc<str>,
-    /// The cluster that it serves.
+    /// Cluster of the guest.
     pub(crate) cluster: Arc<Cluster>,
-    /// Its serving certificate, and the authority of client certificates.
+    /// Serving certificate, and the authority of client certificates.
     pub(crate) tls: Arc<ServerConfig>,
-    /// Its fixed addresses, with the port of the API server.
+    /// Fixed addresses, with the port of the API server.
     pub(crate) addresses: Vec<SocketAddr>,
     /// Cancelled when the guest stops; its connections are closed then.
     pub(crate) alive: CancellationToken,
-    /// Cancelled with `alive`, and when its etcd member is removed: its API server uses no other.
+    /// Cancelled with `alive`, and on the removal of the etcd member: the API server uses no other member.
     pub(crate) serving: CancellationToken,
-    /// TLS of its etcd member; `None` if etcd is external.
+    /// TLS of the etcd member; `None` for an external etcd.
     pub(crate) etcd: Option<TlsAcceptor>,
 }
 
@@ -127,16 +127,16 @@ impl std::fmt::Debug for Member {
     }
 }
 
-/// The arguments of [`Clusters::open`].
+/// Arguments of [`Clusters::open`].
 #[derive(Clone, Debug)]
 pub(crate) struct Opening<'a> {
     /// See [`Cluster::key`].
     pub(crate) key: &'a str,
-    /// The certificates of the control plane guest that opens it.
+    /// Certificates of the control plane guest that opens the cluster.
     pub(crate) pki: &'a Pki,
     /// See [`Cluster::endpoint_host`].
     pub(crate) endpoint_host: Option<String>,
-    /// The version of the machine that opens it, such as `v1.34.1`. Other machines report their own in `/version`.
+    /// Version of the machine that opens the cluster, such as `v1.34.1`. Other machines report their own in `/version`.
     pub(crate) version: String,
 }
 
@@ -168,7 +168,7 @@ pub(crate) struct Clusters {
 }
 
 impl Clusters {
-    /// No clusters; their keepers run in `tasks`.
+    /// Creates an empty set of clusters; their keepers run in `tasks`.
     pub(crate) fn new(
         state: StateDir,
         node_grace: Duration,
@@ -187,12 +187,12 @@ impl Clusters {
         }
     }
 
-    /// Notified when node ports of a cluster have changed.
+    /// Returns a signal for changed node ports of a cluster.
     pub(crate) fn ports_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.ports_changed)
     }
 
-    /// The cluster; opens it if necessary.
+    /// Returns the [`Cluster`], opened if necessary.
     pub(crate) async fn open(&self, opening: Opening<'_>) -> Result<Arc<Cluster>, OpenError> {
         let mut open = self.open.lock().await;
         let key = opening.key.to_owned();
@@ -261,7 +261,7 @@ impl Clusters {
         Ok(cluster)
     }
 
-    /// The open clusters with this authority; several if an authority is used more than once.
+    /// Returns the open [`Cluster`]s with this authority; several if an authority is used more than once.
     pub(crate) async fn with_authority(&self, hash: &str) -> Vec<Arc<Cluster>> {
         let open = self.open.lock().await;
         open.values()
@@ -270,7 +270,7 @@ impl Clusters {
             .collect()
     }
 
-    /// The etcd of each open cluster.
+    /// Returns the etcd of each open cluster.
     pub(crate) async fn etcds(&self) -> Vec<Arc<Etcd>> {
         let open = self.open.lock().await;
         open.values().map(|it| Arc::clone(&it.etcd)).collect()
@@ -285,7 +285,7 @@ impl Clusters {
         self.state.remove_cluster(key);
     }
 
-    /// Closes all clusters; their files are kept.
+    /// Closes all clusters and keeps their files.
     pub(crate) async fn close(&self) {
         let clusters: Vec<_> = self.open.lock().await.drain().collect();
         for (_, cluster) in clusters {
@@ -308,7 +308,7 @@ impl Cluster {
 }
 
 impl Member {
-    /// Serves one connection to this member's API server, from the TLS handshake to its end. Requests are authenticated
+    /// Serves one connection to this member's API server, from the TLS handshake to the end. Requests are authenticated
     /// and authorized, as by any API server.
     pub(crate) async fn serve<S>(&self, stream: S)
     where

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// The oldest lines of a longer log are dropped; Nova's ring buffer is about 64 KiB, too.
 const LIMIT: usize = 64 << 10;
 
-/// The consoles of all guests. Cheap to clone.
+/// Consoles of all guests. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consoles {
     logs: Arc<Mutex<HashMap<String, Log>>>,
@@ -25,22 +25,22 @@ struct Log {
     since: Instant,
     /// When the machine was last powered on.
     on: Timestamp,
-    /// The time of each line of the text.
+    /// Time of each line of the text.
     times: VecDeque<Timestamp>,
-    /// The number of lines ever printed, dropped ones included.
+    /// Number of lines ever printed, dropped ones included.
     printed: u64,
-    /// The number of lines before the machine was last powered on.
+    /// Number of lines before the machine was last powered on.
     before: u64,
 }
 
-/// A line of a console, without its time stamp.
+/// Line of a console, without the time stamp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) at: Timestamp,
     pub(crate) text: String,
 }
 
-/// The console of one guest. Cheap to clone.
+/// Console of one guest. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Console {
     consoles: Consoles,
@@ -48,7 +48,7 @@ pub(crate) struct Console {
 }
 
 impl Consoles {
-    /// The console of `instance`.
+    /// Returns the console of `instance`.
     pub(crate) fn of(&self, instance: &str) -> Console {
         Console {
             consoles: self.clone(),
@@ -56,7 +56,7 @@ impl Consoles {
         }
     }
 
-    /// The text of an instance's console.
+    /// Returns the text of an instance's console.
     pub(crate) fn text(&self, instance: &str) -> String {
         self.logs
             .lock()
@@ -65,8 +65,8 @@ impl Consoles {
             .unwrap_or_default()
     }
 
-    /// The lines since the machine was powered on, starting with the line number `from`, and the number of the next
-    /// line. `None` for an unknown instance.
+    /// Returns the lines since the machine was powered on, starting with the line number `from`, and the number of the
+    /// next line. `None` for an unknown instance.
     pub(crate) fn lines(&self, instance: &str, from: u64) -> Option<(Vec<Line>, u64)> {
         let logs = self.logs.lock();
         let log = logs.get(instance)?;
@@ -84,12 +84,12 @@ impl Consoles {
         Some((lines.collect(), log.printed))
     }
 
-    /// Notified of every new line of any console.
+    /// Returns a signal for every new line of any console.
     pub(crate) fn changed(&self) -> &Arc<Notify> {
         &self.changed
     }
 
-    /// When the machine was last powered on.
+    /// Returns the time of the last power-on of the machine.
     pub(crate) fn on(&self, instance: &str) -> Option<Timestamp> {
         self.logs.lock().get(instance).map(|log| log.on)
     }
@@ -153,7 +153,7 @@ impl Console {
         self.consoles.changed.notify_waiters();
     }
 
-    /// Prints the output of cloud-init, or of a command that it runs.
+    /// Prints the output of cloud-init, or of a command run by cloud-init.
     pub(crate) fn cloud_init(&self, line: &str) {
         for line in line.lines() {
             self.line(&format!("cloud-init[731]: {line}"));

@@ -1,8 +1,8 @@
 //! Discovery by bootstrap token of `kubeadm join`, which establishes the joining node's trust in the cluster.
 //!
-//! Reference: kubeadm's token-based discovery. `cluster-info` is read over unverified TLS, its signature is verified
-//! with the token, its CA is compared with the pinned hashes, and it is read again over TLS that is verified with this
-//! CA.
+//! Reference: kubeadm's token-based discovery. `cluster-info` is read over unverified TLS, the signature is verified
+//! with the token, the CA is compared with the pinned hashes, and `cluster-info` is read again over TLS verified with
+//! this CA.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,42 +28,42 @@ use super::kubeadm::{Join, Token};
 use super::outside::Outside;
 use super::{jws, pki};
 
-/// The path of `cluster-info`.
+/// Path of `cluster-info`.
 pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/// The timeout of a request, as in kubeadm's clients.
+/// Timeout of a request, as in kubeadm's clients.
 const REQUEST: Duration = Duration::from_secs(10);
-/// The limit of a response body in bytes; no ConfigMap is larger.
+/// Limit of a response body in bytes; no ConfigMap is larger.
 const LIMIT: usize = 2 << 20;
 
-/// The verification of server certificates.
+/// Verification of server certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
     /// No verification.
     Anybody,
-    /// The certificate is issued by this authority, for the host of the endpoint.
+    /// Certificate issued by this authority, for the host of the endpoint.
     Authority(CertificateDer<'static>),
 }
 
 /// Why discovery failed, with kubeadm's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The failure may be temporary: kubeadm retries until its timeout.
+    /// Failure that may be temporary: kubeadm retries until its timeout.
     NotYet(String),
     /// The failure is permanent.
     Never(String),
 }
 
-/// The verified content of `cluster-info`.
+/// Verified content of `cluster-info`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClusterInfo {
-    /// The kubeconfig, verbatim.
+    /// Kubeconfig, verbatim.
     pub(crate) kubeconfig: String,
-    /// The cluster's authority.
+    /// Authority of the cluster.
     pub(crate) authority: CertificateDer<'static>,
 }
 
-/// One attempt of discovery.
+/// Makes one attempt of discovery.
 pub(crate) async fn discover(
     join: &Join,
     endpoint: &(String, u16),
@@ -146,7 +146,7 @@ fn kubeconfig_of(config_map: &Value) -> Option<&str> {
     config_map.get("data")?.get("kubeconfig")?.as_str()
 }
 
-/// The certificates of the authority in a kubeconfig with a single cluster.
+/// Returns the certificates of the authority in a kubeconfig with a single cluster.
 fn authorities(kubeconfig: &str) -> Option<Vec<CertificateDer<'static>>> {
     let kubeconfig: Value = serde_saphyr::from_str(kubeconfig).ok()?;
     let [cluster] = kubeconfig.get("clusters")?.as_array()?.as_slice() else {
@@ -191,7 +191,7 @@ pub(crate) async fn fetch(
     })
 }
 
-/// Whether an API server responds, with any status, whose certificate is valid for `trust`.
+/// Checks that an API server with a certificate valid for `trust` responds, with any status.
 pub(crate) async fn answers(
     endpoint: &(String, u16),
     outside: &Outside,
@@ -292,8 +292,8 @@ fn client_config(trust: &Trust) -> Result<ClientConfig, rustls::Error> {
     })
 }
 
-/// Accepts any certificate; only the proof of its key is verified. The content is verified by the token's signature,
-/// not by the connection.
+/// Accepts any certificate; only the proof of the key is verified. The token's signature verifies the content, not the
+/// connection.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

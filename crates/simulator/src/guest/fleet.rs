@@ -1,4 +1,4 @@
-//! All guests: reconciles them with every World, powering guests on and off.
+//! All guests: reconciles them with every [`World`], powering guests on and off.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -18,42 +18,42 @@ use super::network::{self, Backend, Network, NodePort};
 use super::record::{Membership, Record};
 use crate::world::{GuestFault, Instance, World};
 
-/// The property of a server whose value [`FORCED`] is `--force-new-cluster` in the manifest of its etcd.
+/// Property of a server. The value [`FORCED`] puts `--force-new-cluster` into the manifest of its etcd.
 const ETCD: &str = "simulator:etcd";
 const FORCED: &str = "force-new-cluster";
 
-/// The delay before an address that could not be bound is retried.
+/// Delay before an address that could not be bound is retried.
 const REBIND: Duration = Duration::from_secs(1);
-/// Routes that are found faster than this need no rest afterwards.
+/// Duration of a computation of routes up to which no rest follows.
 const QUICK: Duration = Duration::from_micros(500);
 
 /// One instance of the World.
 struct Guest {
-    /// The number of times that it was powered on.
+    /// Number of power-ons.
     run: u64,
-    /// The `boot` counter of the instance in the last World.
+    /// `boot` counter of the instance in the last World.
     boot: u64,
     /// Cancelled by power-off; `None` while off.
     power: Option<CancellationToken>,
-    /// The result of its first boot; `None` until then.
+    /// Result of the first boot; `None` until then.
     record: Option<Record>,
-    /// The API server that it serves, or served before it was powered off.
+    /// API server that the guest serves, or served before the power-off.
     member: Option<Arc<Member>>,
-    /// True if its etcd has `--force-new-cluster` in its manifest.
+    /// True if the etcd manifest has `--force-new-cluster`.
     forced: bool,
-    /// True if its kubelet does not report although it runs.
+    /// True if the kubelet does not report although it runs.
     silent: bool,
 }
 
-/// The state of the task that follows the World.
+/// State of the task that follows the [`World`].
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
     tasks: TaskTracker,
     network: Network,
     guests: HashMap<String, Guest>,
-    /// Records of earlier processes whose instances have not been in the World yet.
+    /// Records of earlier processes whose instances have not been in the [`World`] yet.
     unclaimed: HashMap<String, Record>,
-    /// Clusters that have been served since the start of the process.
+    /// Clusters served since the start of the process.
     clusters: HashMap<String, Arc<Cluster>>,
     /// Nodes whose instances were deleted while their cluster was not open, by cluster.
     gone: HashMap<String, Vec<String>>,
@@ -114,13 +114,13 @@ impl Fleet {
                 () = ports_changed.notified() => {}
                 () = tokio::time::sleep_until(rebind.unwrap_or_else(Instant::now)), if rebind.is_some() => {}
             }
-            // What has happened in the meantime changes the routes once.
+            // All events since then change the routes only once.
             while let Ok(event) = events.try_recv() {
                 self.hear(event);
             }
             let began = std::time::Instant::now();
             rebind = self.route().await;
-            // With many clusters that takes a while; a quarter of a core is spent on it at most.
+            // With many clusters, computing routes takes a while: the pause limits it to a quarter of a core.
             let pause = began.elapsed().saturating_sub(QUICK) * 3;
             let _ = shutdown
                 .run_until_cancelled(tokio::time::sleep(pause))
@@ -225,7 +225,7 @@ impl Fleet {
         guest.power = Some(power.clone());
         guest.run += 1;
         if guest.record.is_some() && GuestFault::of(instance) == Some(GuestFault::DiskGone) {
-            // What the Node and the member of etcd were is known to others only.
+            // Only other machines still know the Node and the member of etcd.
             (guest.record, guest.member) = (None, None);
             self.shared.state.remove(&instance.id);
         }
@@ -311,7 +311,7 @@ impl Fleet {
             .get_mut(instance)
             .filter(|guest| guest.run == run)
         else {
-            // Deleted or powered off just now. If it boots again, it finds its Node.
+            // Deleted or powered off just now. After another boot, the machine finds its Node.
             if let Some(node) = node
                 && !self.guests.contains_key(instance)
                 && let Some(cluster) = self.clusters.get(&node.cluster)
@@ -332,7 +332,7 @@ impl Fleet {
             );
         }
         guest.record = Some(record);
-        // Until now nobody knew whose Node that is: its machine may have been switched off since it joined.
+        // The owner of the Node was unknown until now: its machine may have been switched off since it joined.
         let unheard = guest
             .node()
             .filter(|_| guest.power.is_none() || guest.silent);
@@ -439,7 +439,7 @@ impl Fleet {
 }
 
 impl Fleet {
-    /// The nodes that run, on each node port of their clusters.
+    /// Returns the running nodes, once for each node port of their cluster.
     fn node_ports(&self) -> Vec<Backend> {
         let mut all = Vec::new();
         for instance in &self.world.instances {
@@ -472,8 +472,8 @@ impl Guest {
         self.record.as_ref()?.node.as_ref()
     }
 
-    /// Restarts its etcd alone: what a person does by an argument in the manifest of the static Pod. While the argument is
-    /// there, each start does the same.
+    /// Restarts the etcd member alone, like a person who adds an argument to the manifest of the static Pod. While the
+    /// argument is there, each start does the same.
     fn force_etcd(&self, consoles: &Consoles) {
         let Some(member) = self.member.as_ref().filter(|it| it.etcd.is_some()) else {
             return;
@@ -492,7 +492,7 @@ impl Guest {
     }
 }
 
-/// Boots or resumes a guest; its API is served by the network.
+/// Boots or resumes a guest; the network serves its API.
 async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
     let console = boot.shared.consoles.of(&boot.instance.id);
     console.power_on();
@@ -519,7 +519,7 @@ async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
     }
 }
 
-/// The floating addresses of the fixed addresses.
+/// Returns the floating addresses of the fixed addresses.
 fn floating(world: &World, fixed: &[IpAddr]) -> Vec<IpAddr> {
     let owners = |address: &IpAddr| {
         world

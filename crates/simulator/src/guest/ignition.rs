@@ -1,8 +1,9 @@
-//! Ignition user data, as a machine with Flatcar handles it: files are written, units enabled, and systemd then runs the
-//! unit of kubeadm with its script.
+//! Ignition user data, as handled by a machine with Flatcar: files are written, units enabled, and systemd then runs
+//! the unit of kubeadm with its script.
 //!
 //! Reference: the Ignition configuration specification 2.3.0; systemd.unit(5) and systemd.service(5). Files of URLs are
-//! not fetched, and are empty. Of units, `kubeadm.service` alone runs, since no other has the simulation an equivalent for.
+//! not fetched, and are empty. Of the units, only `kubeadm.service` runs: the simulation has no equivalent of any
+//! other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +15,11 @@ use super::shell::{self, Ended};
 use super::user_data::{CloudConfig, Command};
 use crate::world::Instance;
 
-/// The unit that runs kubeadm.
+/// Unit that runs kubeadm.
 const UNIT: &str = "kubeadm.service";
-/// What `coreos-metadata.service` writes.
+/// File written by `coreos-metadata.service`.
 const METADATA: &str = "/run/metadata/flatcar";
-/// The unit that writes it.
+/// Unit that writes [`METADATA`].
 const METADATA_UNIT: &str = "coreos-metadata.service";
 /// Units of Flatcar that another unit may require.
 const UNITS: [&str; 5] = [
@@ -51,7 +52,7 @@ struct Config {
     units: BTreeMap<String, Unit>,
 }
 
-/// A unit with its drop-ins.
+/// Unit with its drop-ins.
 #[derive(Default)]
 struct Unit {
     enabled: bool,
@@ -60,12 +61,12 @@ struct Unit {
     drop_ins: Vec<String>,
 }
 
-/// True if the image is one of Flatcar, which reads Ignition and no cloud-config with commands.
+/// True for an image of Flatcar, which reads Ignition and no cloud-config with commands.
 pub(crate) fn is_flatcar(instance: &Instance) -> bool {
     instance.image.to_ascii_lowercase().contains("flatcar")
 }
 
-/// What the machine has written, and the command of kubeadm that it comes to.
+/// Returns the files written by the machine, and the resulting kubeadm command.
 pub(crate) fn boot(raw: &[u8], instance: &Instance) -> Result<CloudConfig, Error> {
     let config = parse(raw)?;
     let Some(unit) = config.units.get(UNIT) else {
@@ -126,7 +127,7 @@ fn written(files: BTreeMap<String, (Vec<u8>, u64)>, command: Option<Command>) ->
     }
 }
 
-/// The settings of a unit and of its drop-ins.
+/// Settings of a unit and of its drop-ins.
 struct Lines(Vec<(String, String)>);
 
 impl Unit {
@@ -141,7 +142,7 @@ impl Unit {
 }
 
 impl Lines {
-    /// The values of a setting; an empty one resets those before it.
+    /// Returns the values of a setting; an empty value resets the earlier ones.
     fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let mut values = Vec::new();
         for (_, value) in self.0.iter().filter(|(known, _)| known == name) {
@@ -153,7 +154,7 @@ impl Lines {
         values.into_iter()
     }
 
-    /// The variables of the service, after the units that it requires.
+    /// Returns the variables of the service, after its required units.
     fn environment(
         &self,
         files: &BTreeMap<String, (Vec<u8>, u64)>,
@@ -190,7 +191,7 @@ impl Lines {
     }
 }
 
-/// The variables of `coreos-metadata` on OpenStack.
+/// Returns the variables of `coreos-metadata` on OpenStack.
 fn metadata(instance: &Instance) -> BTreeMap<String, String> {
     let address = instance.fixed_ips.first().map(ToString::to_string);
     [
@@ -241,7 +242,7 @@ fn entries(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// The path of a file or link, which is on the filesystem `root`.
+/// Returns the path of a file or link on the filesystem `root`.
 fn path_of<'a>(entry: &'a Value, at: &str) -> Result<&'a str, Error> {
     let fail = |field: &str, problem: &str| Error::Field {
         at: format!("{at}.{field}"),
@@ -282,7 +283,7 @@ fn write(
     Ok(())
 }
 
-/// The content of a `data:` URL; empty for those that are fetched.
+/// Returns the content of a `data:` URL; empty for a URL to fetch.
 fn content_of(source: &str) -> Result<Vec<u8>, String> {
     if source.is_empty() || source.starts_with("https://") || source.starts_with("http://") {
         return Ok(Vec::new());

@@ -1,7 +1,7 @@
-//! The subset of Jinja that cloud-init users need: `{{ path }}` with a few filters, and comments.
+//! Subset of Jinja for users of cloud-init: `{{ path }}` with a few filters, and comments.
 //!
-//! Statements (`{% if %}`) are errors, except `{% raw %}`. A variable that does not exist becomes
-//! `CI_MISSING_JINJA_VAR/<path>`, as in cloud-init.
+//! Statements (`{% if %}`) are errors, except `{% raw %}`. An unknown variable becomes `CI_MISSING_JINJA_VAR/<path>`,
+//! as in cloud-init.
 
 use serde_json::Value;
 
@@ -9,9 +9,9 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub(crate) struct Error {
-    /// The line of the template, from 1.
+    /// Line of the template, from 1.
     pub(crate) line: usize,
-    /// The error.
+    /// Error.
     pub(crate) problem: String,
 }
 
@@ -82,7 +82,7 @@ impl Tag {
     }
 }
 
-/// The text before the first tag, the tag, and the text after its opening delimiter.
+/// Splits off the first tag: the text in front, the tag, and the text after its opening delimiter.
 fn next_tag(text: &str) -> Option<(&str, Tag, &str)> {
     let (at, tag) = [Tag::Expression, Tag::Statement, Tag::Comment]
         .into_iter()
@@ -97,13 +97,13 @@ fn next_tag(text: &str) -> Option<(&str, Tag, &str)> {
     Some((before, tag, after))
 }
 
-/// The content of a tag without its whitespace control.
+/// Returns the content of a tag without its whitespace control.
 fn trimmed(inner: &str) -> &str {
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
     inner.strip_suffix(['-', '+']).unwrap_or(inner).trim()
 }
 
-/// The text before `{% endraw %}`, and the text after it.
+/// Returns the text before `{% endraw %}`, and the text after it.
 fn end_of_raw(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     loop {
@@ -131,7 +131,7 @@ fn expression(text: &str, facts: &Value) -> Result<String, String> {
     Ok(value.unwrap_or_else(|| format!("CI_MISSING_JINJA_VAR/{}", first.trim())))
 }
 
-/// A quoted string, or the value of a path.
+/// Evaluates a quoted string, or the value of a path.
 fn operand(text: &str, facts: &Value) -> Result<Option<String>, String> {
     if let Some(literal) = unquote(text) {
         return Ok(Some(literal.to_owned()));
@@ -159,7 +159,7 @@ fn operand(text: &str, facts: &Value) -> Result<Option<String>, String> {
     }))
 }
 
-/// The keys of `a.b['c'][0]`.
+/// Splits `a.b['c'][0]` into its keys.
 fn path(text: &str) -> Result<Vec<&str>, String> {
     let bad = || format!("cannot read the expression `{text}`; only variables are simulated");
     let mut keys = Vec::new();

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// The detached signature of `content` with the token `id`.`secret`.
+/// Returns the detached signature of `content` with the token `id`.`secret`.
 pub(crate) fn sign(content: &str, id: &str, secret: &SecretString) -> String {
     // Byte by byte as written by the Go library of kube-controller-manager.
     let header = URL_SAFE_NO_PAD.encode(format!(r#"{{"alg":"HS256","kid":"{id}"}}"#));

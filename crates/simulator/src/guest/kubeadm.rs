@@ -1,7 +1,7 @@
 //! kubeadm's command line and configuration files, v1beta3 and v1beta4.
 //!
 //! Reference: the kubeadm API (`kubeadm.k8s.io`); errors have kubeadm's messages, so that the console log of a
-//! simulated guest reads like that of a real machine.
+//! simulated guest reads like the log of a real machine.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use super::pki;
 use super::user_data::Command;
 
-/// The default port of the API server.
+/// Default port of the API server.
 pub(crate) const DEFAULT_PORT: u16 = 6443;
 
-/// A `kubeadm` command in `runcmd`.
+/// `kubeadm` command in `runcmd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Run {
     /// `kubeadm init --config PATH`.
@@ -39,28 +39,28 @@ pub(crate) enum Error {
     Kind {
         /// Version and kind of the document.
         kind: String,
-        /// The error.
+        /// Error.
         problem: String,
     },
     #[error("{field}: {problem}")]
     Field {
-        /// The path of the field.
+        /// Path of the field.
         field: &'static str,
-        /// The error.
+        /// Error.
         problem: String,
     },
 }
 
-/// The configuration of `kubeadm init`.
+/// Configuration of `kubeadm init`.
 #[derive(Clone, Debug)]
 pub(crate) struct Init {
-    /// The ClusterConfiguration as written, for the ConfigMap `kubeadm-config`.
+    /// ClusterConfiguration as written, for the ConfigMap `kubeadm-config`.
     pub(crate) document: Value,
-    /// The same, parsed.
+    /// Parsed form of the ClusterConfiguration.
     pub(crate) cluster: ClusterConfiguration,
     /// How the node registers.
     pub(crate) node: NodeRegistration,
-    /// The port of the API server.
+    /// Port of the API server.
     pub(crate) bind_port: u16,
     /// Bootstrap tokens to create.
     pub(crate) tokens: Vec<Token>,
@@ -68,33 +68,33 @@ pub(crate) struct Init {
     pub(crate) skip_phases: Vec<String>,
 }
 
-/// The configuration of `kubeadm join`.
+/// Configuration of `kubeadm join`.
 #[derive(Clone, Debug)]
 pub(crate) struct Join {
     /// How the node registers.
     pub(crate) node: NodeRegistration,
     /// Host and port of the API server to join.
     pub(crate) endpoint: String,
-    /// The bootstrap token that authenticates `cluster-info`.
+    /// Bootstrap token that authenticates `cluster-info`.
     pub(crate) discovery_token: Token,
-    /// The bootstrap token that authenticates the node.
+    /// Bootstrap token that authenticates the node.
     pub(crate) tls_token: Token,
     /// `sha256:<hex>` of accepted authorities; empty if verification is disabled.
     pub(crate) ca_hashes: Vec<String>,
-    /// The port of the API server if this node becomes a control plane.
+    /// Port of the API server of a future control plane node.
     pub(crate) control_plane: Option<u16>,
 }
 
-/// A bootstrap token, such as `abcdef.0123456789abcdef`.
+/// Bootstrap token, such as `abcdef.0123456789abcdef`.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
-    /// The public part, which names the Secret.
+    /// Public part, which names the Secret.
     pub(crate) id: String,
-    /// The secret part.
+    /// Secret part.
     pub(crate) secret: SecretString,
 }
 
-/// The fields of a ClusterConfiguration that the simulation uses.
+/// Fields of a ClusterConfiguration used by the simulation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ClusterConfiguration {
@@ -111,10 +111,10 @@ pub(crate) struct ClusterConfiguration {
 }
 
 impl ClusterConfiguration {
-    /// The validity of the certificates that kubeadm issues.
+    /// Returns the validity of the certificates issued by kubeadm.
     ///
     /// # Errors
-    /// If the period is no duration.
+    /// The period is not a duration.
     pub(crate) fn certificate_validity(&self) -> Result<Duration, String> {
         let Some(text) = self.certificate_validity_period.as_deref() else {
             return Ok(pki::VALIDITY);
@@ -124,7 +124,7 @@ impl ClusterConfiguration {
     }
 }
 
-/// A duration such as `8760h0m0s`.
+/// Parses a duration such as `8760h0m0s`.
 fn hours_minutes_seconds(text: &str) -> Option<Duration> {
     let mut seconds: u64 = 0;
     let mut rest = text;
@@ -182,7 +182,7 @@ pub(crate) struct NodeRegistration {
     kubelet_extra_args: Arguments,
 }
 
-/// A taint of a node.
+/// Taint of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Taint {
@@ -191,7 +191,7 @@ pub(crate) struct Taint {
     pub(crate) effect: String,
 }
 
-/// A map in v1beta3, a list in v1beta4.
+/// Map in v1beta3, a list in v1beta4.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Arguments {
@@ -214,8 +214,8 @@ struct Argument {
 }
 
 impl NodeRegistration {
-    /// The last value of a kubelet flag, without the shell quotes that templates add (`openstack:///'<id>'`): systemd
-    /// removes them when it starts the kubelet.
+    /// Returns the last value of a kubelet flag, without the shell quotes that templates add (`openstack:///'<id>'`):
+    /// systemd removes the quotes at the start of the kubelet.
     pub(crate) fn kubelet_argument(&self, name: &str) -> Option<String> {
         let value = match &self.kubelet_extra_args {
             Arguments::None(()) => None,
@@ -231,13 +231,13 @@ impl NodeRegistration {
 }
 
 impl ClusterConfiguration {
-    /// Host and port of the control plane endpoint.
+    /// Returns host and port of the control plane endpoint.
     pub(crate) fn endpoint(&self) -> Option<(String, u16)> {
         split_endpoint(self.control_plane_endpoint.as_deref()?)
     }
 }
 
-/// The first kubeadm command of the user data.
+/// Returns the first kubeadm command of the user data.
 pub(crate) fn command(commands: &[Command]) -> Result<Option<Run>, Error> {
     for command in commands {
         let words: Vec<&str> = match command {
@@ -405,7 +405,7 @@ pub(crate) fn stored(text: &str) -> Result<ClusterConfiguration, Error> {
         .read()
 }
 
-/// The host and port in `host`, `host:port`, `address` or `[address]:port`; the port defaults to 6443.
+/// Parses the host and port in `host`, `host:port`, `address` or `[address]:port`; the port defaults to 6443.
 pub(crate) fn split_endpoint(endpoint: &str) -> Option<(String, u16)> {
     let endpoint = endpoint
         .strip_prefix("https://")
@@ -456,7 +456,7 @@ fn parse_token(token: &str, field: &'static str) -> Result<Token, Error> {
     }
 }
 
-/// A YAML document of a kubeadm file.
+/// YAML document of a kubeadm file.
 struct Document {
     version: String,
     kind: String,
@@ -525,7 +525,7 @@ fn check_version(document: &Document, cluster: &ClusterConfiguration) -> Result<
     Ok(())
 }
 
-/// The minor version of a version such as `v1.34.2`.
+/// Returns the minor version of a version such as `v1.34.2`.
 pub(super) fn minor(version: &str) -> Option<u32> {
     let mut numbers = version.strip_prefix('v').unwrap_or(version).split('.');
     numbers.next().filter(|major| *major == "1")?;

@@ -1,7 +1,7 @@
-//! The kubelets of the guests, for their API server: logs and forwarded ports.
+//! Kubelets of the guests, for their API server: logs and forwarded ports.
 //!
 //! There are no containers. The log of any pod is the console log of its node since power-on, which has the real
-//! events; the only open ports are those of a control plane's API server and etcd.
+//! events; the only open ports are the API server and etcd of a control plane.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -16,14 +16,14 @@ use super::cluster::Member;
 use super::console::{self, Consoles};
 use super::objects::node;
 
-/// The buffer size of a forwarded connection, in each direction.
+/// Buffer size of a forwarded connection, in each direction.
 const BUFFER: usize = 64 << 10;
 
-/// The kubelets of one workload cluster.
+/// Kubelets of one workload cluster.
 #[derive(Debug)]
 pub(crate) struct Kubelets {
     consoles: Consoles,
-    /// The control planes that serve or have served, by instance.
+    /// Present and former control planes, by instance.
     members: Mutex<HashMap<String, Weak<Member>>>,
 }
 
@@ -35,14 +35,14 @@ impl Kubelets {
         }
     }
 
-    /// Registers a control plane that serves.
+    /// Registers a control plane [`Member`].
     pub(crate) fn serves(&self, member: &Arc<Member>) {
         let mut members = self.members.lock();
         members.retain(|_, member| member.strong_count() > 0);
         members.insert(member.instance.clone(), Arc::downgrade(member));
     }
 
-    /// The control plane on a Node, if it is one and powered on.
+    /// Returns the control plane [`Member`] on a Node, if powered on.
     fn member(&self, node: &Value) -> Option<Arc<Member>> {
         let member = self.members.lock().get(instance(node))?.upgrade()?;
         (!member.alive.is_cancelled()).then_some(member)
@@ -127,7 +127,7 @@ fn has_address(node: &Value) -> bool {
     kinds.any(|kind| kind == "InternalIP" || kind == "ExternalIP")
 }
 
-/// The instance id of a Node.
+/// Returns the instance id of a Node.
 fn instance(node: &Value) -> &str {
     let id = &node["status"]["nodeInfo"]["systemUUID"];
     id.as_str().unwrap_or_default()
@@ -140,7 +140,7 @@ fn line(line: console::Line) -> Line {
     }
 }
 
-/// A stream of the lines of a console from number `next` on, until the machine is deleted.
+/// Returns a stream of the lines of a console from number `next` on, until the machine is deleted.
 fn to_come(consoles: Consoles, instance: String, next: u64) -> impl Stream<Item = Line> + Send {
     let chunks = stream::unfold(next, move |next| {
         let (consoles, instance) = (consoles.clone(), instance.clone());

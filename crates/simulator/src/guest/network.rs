@@ -1,8 +1,9 @@
-//! The data plane: forwards floating addresses to the API servers of control plane guests, and to the node ports of
+//! Data plane: forwards floating addresses to the API servers of control plane guests, and to the node ports of
 //! Services.
 //!
-//! [`routes`] is pure: it computes the guests behind each floating address and port, directly or through a load
-//! balancer listener. [`Network`] binds exactly those addresses and passes every connection to a guest that is alive.
+//! [`routes`] is pure: the function computes the guests behind each floating address and port, directly or through a
+//! load balancer listener. [`Network`] binds exactly those addresses and passes every connection to a guest that is
+//! alive.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -23,17 +24,17 @@ mod backend;
 
 pub(crate) use backend::{Backend, NodePort};
 
-/// A server on a guest as a target of routes; a trait for tests.
+/// Server on a guest as a target of routes; a trait for tests.
 pub(crate) trait Target: Clone {
-    /// The id of the guest's server in Nova.
+    /// Returns the id of the guest's server in Nova.
     fn server(&self) -> &str;
-    /// Its fixed addresses and ports.
+    /// Returns the fixed addresses and ports.
     fn addresses(&self) -> &[SocketAddr];
 }
 
-/// The guests behind each outside address and port.
+/// Returns the guests behind each outside address and port.
 ///
-/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. What is behind one is the server that the cloud names.
+/// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. The cloud names the server behind each.
 pub(crate) fn routes<T: Target>(
     world: &World,
     targets: &[T],
@@ -79,10 +80,10 @@ pub(crate) fn routes<T: Target>(
         .collect()
 }
 
-/// What is at the fixed addresses. There may be a thousand clusters with the same ones, so that nothing goes through all
-/// that have an address.
+/// Targets at the fixed addresses. A thousand clusters may use the same addresses, so no lookup walks all targets with
+/// one address.
 struct Inside<'a> {
-    /// The places of targets by server and address.
+    /// Places of targets by server and address.
     places: HashMap<(&'a str, IpAddr), Vec<(u16, usize)>>,
     /// Listeners by the port of the load balancer.
     listeners: HashMap<&'a str, Vec<&'a Listener>>,
@@ -108,21 +109,21 @@ impl<'a> Inside<'a> {
         inside
     }
 
-    /// The targets on a server at one of its addresses, and their ports.
+    /// Finds the targets on a server at one of its addresses, and their ports.
     fn on(&self, server: &str, address: IpAddr, mut found: impl FnMut(u16, usize)) {
         for (port, place) in self.places.get(&(server, address)).into_iter().flatten() {
             found(*port, *place);
         }
     }
 
-    /// The targets behind the load balancer that has a port, and the ports of their listeners.
+    /// Finds the targets behind the load balancer with this port, and the ports of their listeners.
     fn balanced(&self, vip_port: &str, mut found: impl FnMut(u16, usize)) {
         for listener in self.listeners.get(vip_port).into_iter().flatten() {
             self.behind(listener, &mut found);
         }
     }
 
-    /// The targets that are members of a listener, which are connected to its port.
+    /// Finds the targets that are members of a listener.
     fn behind(&self, listener: &Listener, mut found: impl FnMut(u16, usize)) {
         if matches!(listener.protocol.as_str(), "UDP" | "SCTP") {
             return;
@@ -138,12 +139,12 @@ impl<'a> Inside<'a> {
     }
 }
 
-/// The bound addresses.
+/// Bound addresses.
 #[derive(Debug)]
 pub(crate) struct Network {
     tasks: TaskTracker,
     bound: BTreeMap<SocketAddr, Bound>,
-    /// The addresses whose last attempt to bind failed.
+    /// Addresses that could not be bound at the last attempt.
     failing: BTreeSet<SocketAddr>,
 }
 
@@ -154,7 +155,7 @@ struct Bound {
 }
 
 impl Network {
-    /// No bound addresses; connections run in `tasks`.
+    /// Creates a network without bound addresses; connections run in `tasks`.
     pub(crate) fn new(tasks: TaskTracker) -> Self {
         Self {
             tasks,
@@ -163,7 +164,7 @@ impl Network {
         }
     }
 
-    /// Binds the addresses in `routes`, and unbinds others. Returns whether one could not be bound and has to be
+    /// Binds the addresses in `routes`, and unbinds others. Returns true if an address could not be bound and must be
     /// retried.
     pub(crate) async fn follow(&mut self, routes: BTreeMap<SocketAddr, Vec<Backend>>) -> bool {
         self.bound.retain(|address, bound| {

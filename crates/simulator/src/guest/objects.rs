@@ -1,4 +1,4 @@
-//! The Kubernetes objects that a cluster of real machines would have, as JSON. Pure.
+//! Kubernetes objects of a cluster of real machines, as JSON. Pure.
 //!
 //! ```text
 //!   node     the Node that a kubelet registers, and its status
@@ -19,15 +19,15 @@ use super::kubeadm::ClusterConfiguration;
 /// kubeadm's service network.
 pub(crate) const SERVICE_SUBNET: &str = "10.96.0.0/12";
 
-/// The default image registry.
+/// Default image registry.
 const REGISTRY: &str = "registry.k8s.io";
 
-/// An object and the path of its collection, such as `/api/v1/namespaces/kube-system/configmaps`.
+/// Object and the path of its collection, such as `/api/v1/namespaces/kube-system/configmaps`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
-    /// The path of the collection.
+    /// Path of the collection.
     pub(crate) collection: String,
-    /// The object.
+    /// Object.
     pub(crate) body: Value,
 }
 
@@ -39,7 +39,7 @@ impl Manifest {
         }
     }
 
-    /// The name of the object.
+    /// Returns the name of the object.
     pub(crate) fn name(&self) -> &str {
         self.body
             .pointer("/metadata/name")
@@ -48,13 +48,13 @@ impl Manifest {
     }
 }
 
-/// The image `name` in the cluster's registry.
+/// Returns the image `name` in the cluster's registry.
 fn image(cluster: &ClusterConfiguration, name: &str, tag: &str) -> String {
     let registry = cluster.image_repository.as_deref().unwrap_or(REGISTRY);
     format!("{registry}/{name}:{tag}")
 }
 
-/// The cluster's version with the prefix `v`.
+/// Returns the cluster's version with the prefix `v`.
 pub(crate) fn version(cluster: &ClusterConfiguration) -> String {
     let version = cluster.kubernetes_version.as_deref().unwrap_or_default();
     format!("v{}", version.trim_start_matches('v'))

@@ -1,5 +1,5 @@
-//! The certificates of `/etc/kubernetes/pki`: read from user data, validated as kubeadm validates them, and used to
-//! issue the certificates that kubeadm issues.
+//! Certificates of `/etc/kubernetes/pki`: read from user data, validated as by kubeadm, and used to issue the
+//! certificates that kubeadm issues.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,18 +23,18 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 /// kubeadm's default certificate directory.
 const DIRECTORY: &str = "/etc/kubernetes/pki";
 
-/// The validity of the certificates that kubeadm issues, if the configuration does not set another: a year.
+/// Default validity of the certificates that kubeadm issues: a year.
 pub(crate) const VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 /// How long before now the validity starts, because clocks differ.
 const BACKDATE: Duration = Duration::from_secs(300);
 
-/// A certificate to issue.
+/// Certificate to issue.
 struct Request<'a> {
-    /// The name of kubeadm's file, for errors.
+    /// Name of kubeadm's file, for errors.
     what: &'static str,
     common_name: &'a str,
     names: &'a [String],
-    /// What it may be used for, besides key exchange.
+    /// Usages besides key exchange.
     usages: Vec<ExtendedKeyUsagePurpose>,
     validity: Duration,
 }
@@ -46,26 +46,26 @@ pub(crate) enum Error {
     Absent {
         /// Certificate, private key or public key.
         what: &'static str,
-        /// The expected path.
+        /// Expected path.
         path: String,
     },
     #[error("couldn't load the {what} file {path}: {problem}")]
     Unreadable {
         /// Certificate, private key or public key.
         what: &'static str,
-        /// The path.
+        /// Path.
         path: String,
-        /// The error.
+        /// Error.
         problem: String,
     },
     #[error("certificate {path} is not a CA")]
     NotAuthority {
-        /// The path.
+        /// Path.
         path: String,
     },
     #[error("certificate {path} is not valid now: it holds from {from} to {until}")]
     Expired {
-        /// The path.
+        /// Path.
         path: String,
         /// Start of validity.
         from: String,
@@ -74,18 +74,18 @@ pub(crate) enum Error {
     },
     #[error("{path}: the key does not belong to the certificate")]
     Mismatch {
-        /// The path of the certificate.
+        /// Path of the certificate.
         path: String,
     },
     #[error("cannot issue the certificate for {0}: {1}")]
     Issue(&'static str, String),
 }
 
-/// A certificate authority with its key.
+/// Certificate authority with its key.
 pub(crate) struct Authority {
-    /// The certificate as PEM, verbatim from the user data.
+    /// Certificate as PEM, verbatim from the user data.
     pub(crate) pem: String,
-    /// The same as DER.
+    /// Certificate as DER.
     pub(crate) der: CertificateDer<'static>,
     key: KeyPair,
 }
@@ -98,20 +98,20 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// The keys and certificates of a control plane machine.
+/// Keys and certificates of a control plane machine.
 #[derive(Debug)]
 pub(crate) struct Pki {
-    /// The cluster's CA, for servers and clients.
+    /// CA of the cluster, for servers and clients.
     pub(crate) ca: Authority,
     /// etcd's CA; `None` if etcd is external.
     pub(crate) etcd: Option<Authority>,
-    /// The private key of service account tokens, as PEM.
+    /// Private key of service account tokens, as PEM.
     pub(crate) service_account_key: SecretString,
 }
 
 impl Pki {
-    /// Reads the CAs from the files of a machine and validates each: it can be parsed, is a CA, is valid at `now`
-    /// (seconds since the epoch), and matches its key.
+    /// Reads the CAs from the files of a machine and validates each: parsable, a CA, valid at `now` (seconds since the
+    /// epoch), and with a matching key.
     pub(crate) fn load(
         files: &BTreeMap<String, Vec<u8>>,
         external_etcd: bool,
@@ -133,13 +133,13 @@ impl Pki {
 }
 
 impl Authority {
-    /// `sha256:<hex>` of the public key, as in `discovery-token-ca-cert-hash`.
+    /// Returns `sha256:<hex>` of the public key, as in `discovery-token-ca-cert-hash`.
     pub(crate) fn hash(&self) -> String {
         spki_hash(&self.der).unwrap_or_default()
     }
 
-    /// TLS of an API server: a new certificate for `names`; client certificates of this CA are requested but not
-    /// required, so that bootstrap tokens and discovery work.
+    /// Returns the TLS configuration of an API server: a new certificate for `names`; client certificates of this CA
+    /// are requested but not required, so that bootstrap tokens and discovery work.
     pub(crate) fn server_config(
         &self,
         names: &[String],
@@ -161,7 +161,8 @@ impl Authority {
         Ok(config)
     }
 
-    /// TLS of the etcd member `node`: a new certificate for `names`; client certificates of this CA are required.
+    /// Returns the TLS configuration of the etcd member `node`: a new certificate for `names`; client certificates of
+    /// this CA are required.
     pub(crate) fn etcd_server(
         &self,
         node: &str,
@@ -184,7 +185,7 @@ impl Authority {
             .map_err(|error| Error::Issue(WHAT, error.to_string()))
     }
 
-    /// A new certificate and its key, as PEM.
+    /// Returns a new certificate and its key, as PEM.
     fn issue(&self, request: Request<'_>) -> Result<(String, SecretString), Error> {
         let what = request.what;
         let fail = |error: &dyn fmt::Display| Error::Issue(what, error.to_string());
@@ -216,7 +217,7 @@ impl Authority {
     }
 }
 
-/// `sha256:<hex>` of the SubjectPublicKeyInfo of a certificate. `None` if it cannot be parsed.
+/// Returns `sha256:<hex>` of the SubjectPublicKeyInfo of a certificate; `None` for an unparsable certificate.
 pub(crate) fn spki_hash(der: &[u8]) -> Option<String> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     Some(format!(
@@ -225,14 +226,14 @@ pub(crate) fn spki_hash(der: &[u8]) -> Option<String> {
     ))
 }
 
-/// All certificates of a PEM bundle.
+/// Returns all certificates of a PEM bundle.
 pub(crate) fn certificates(pem: &[u8]) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem)
         .filter_map(Result::ok)
         .collect()
 }
 
-/// Lower-case hexadecimal.
+/// Formats bytes as lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -281,7 +282,7 @@ fn authority(files: &BTreeMap<String, Vec<u8>>, name: &str, now: i64) -> Result<
     })
 }
 
-/// The private key of service account tokens. As in kubeadm, both key files are required and must match.
+/// Returns the private key of service account tokens. As in kubeadm, both key files are required and must match.
 fn service_account(files: &BTreeMap<String, Vec<u8>>) -> Result<SecretString, Error> {
     let (public, private) = (format!("{DIRECTORY}/sa.pub"), format!("{DIRECTORY}/sa.key"));
     let pem = text(files, "public key", &public)?;
@@ -363,7 +364,7 @@ fn pkcs8(key: &PrivateKeyDer<'_>) -> Option<PrivatePkcs8KeyDer<'static>> {
     Some(PrivatePkcs8KeyDer::from(element(0x30, &content)?))
 }
 
-/// A DER element of less than 64 KiB.
+/// Encodes a DER element of less than 64 KiB.
 fn element(tag: u8, content: &[u8]) -> Option<Vec<u8>> {
     let [high, low] = u16::try_from(content.len()).ok()?.to_be_bytes();
     let mut out = vec![tag];

@@ -6,7 +6,7 @@
 //!   <state_dir>/clusters/<cluster key>/etcd.json  the members of its etcd
 //! ```
 //!
-//! Files are replaced by renaming, so that after `kill -9` there is either the old or the new one.
+//! Files are replaced by renaming: after `kill -9` there is either the old or the new one.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,37 +16,37 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-/// The result of an instance's first boot. An instance with a record never runs its user data again.
+/// Result of an instance's first boot. An instance with a record never runs its user data again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
-    /// The node of the instance, if it has one.
+    /// Node of the instance, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<Membership>,
-    /// The console log.
+    /// Console log.
     #[serde(default)]
     pub(crate) console: String,
-    /// When the machine was last powered on: the time stamps of the console are relative to it.
+    /// Time of the last power-on, the origin of the time stamps of the console.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) on: Option<Timestamp>,
 }
 
-/// A node of a workload cluster.
+/// Node of a workload cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Membership {
-    /// The key of the cluster.
+    /// Key of the cluster.
     pub(crate) cluster: String,
-    /// The Node's name.
+    /// Name of the Node.
     pub(crate) name: String,
-    /// The Kubernetes version it runs, such as `v1.34.1`.
+    /// Kubernetes version, such as `v1.34.1`.
     pub(crate) version: String,
-    /// The port of its API server, if it is a control plane.
+    /// Port of the API server of a control plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bind_port: Option<u16>,
 }
 
-/// The state directory; `None` stores nothing.
+/// State directory; `None` stores nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateDir {
     root: Option<PathBuf>,
@@ -57,8 +57,8 @@ impl StateDir {
         Self { root }
     }
 
-    /// All records, by instance id. An unreadable file is kept, and its instance boots again, which is safe: every step
-    /// of a boot checks for existing results.
+    /// Returns all [`Record`]s, by instance id. An unreadable file is kept, and its instance boots again, which is
+    /// safe: every step of a boot checks for existing results.
     pub(crate) fn records(&self) -> HashMap<String, Record> {
         let Some(directory) = self.instances() else {
             return HashMap::new();
@@ -107,7 +107,7 @@ impl StateDir {
         }
     }
 
-    /// The path of a cluster's database; its directory is created. `None`: in memory.
+    /// Returns the path of a cluster's database, and creates its directory. `None`: in memory.
     pub(crate) fn database(&self, cluster: &str) -> io::Result<Option<PathBuf>> {
         let Some(directory) = self.clusters().map(|clusters| clusters.join(cluster)) else {
             return Ok(None);
@@ -116,12 +116,12 @@ impl StateDir {
         Ok(Some(directory.join("api.db")))
     }
 
-    /// The path of a cluster's etcd members. `None`: in memory.
+    /// Returns the path of a cluster's etcd members. `None`: in memory.
     pub(crate) fn members(&self, cluster: &str) -> Option<PathBuf> {
         Some(self.clusters()?.join(cluster).join("etcd.json"))
     }
 
-    /// The keys of all clusters that have a directory.
+    /// Returns the keys of all clusters with a directory.
     pub(crate) fn cluster_keys(&self) -> Vec<String> {
         let entries = self
             .clusters()
@@ -150,7 +150,7 @@ impl StateDir {
     }
 }
 
-/// Instance ids are UUIDs; names that could leave the directory are rejected.
+/// Returns the file name of an instance. Instance ids are UUIDs; names that could leave the directory are rejected.
 fn file_name(name: &str) -> Option<&str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     (!name.is_empty() && name.chars().all(plain)).then_some(name)

@@ -1,13 +1,13 @@
-//! The little of a shell that scripts around kubeadm need: variables, `envsubst` and `mv`. Any other line does nothing.
+//! Subset of a shell for scripts around kubeadm: variables, `envsubst` and `mv`. Any other line does nothing.
 
 use std::collections::BTreeMap;
 
 /// How a script ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It came to a line with kubeadm, which decides what happens next.
+    /// Line with kubeadm, which decides about the rest.
     Kubeadm(String),
-    /// It ran to its end.
+    /// End of the script.
     Through,
 }
 
@@ -78,7 +78,7 @@ impl State {
         value.cloned().unwrap_or_default()
     }
 
-    /// A word with its variables: `$NAME`, `${NAME}`, `${NAME%.*}` and `${NAME%%.*}`.
+    /// Expands the variables of a word: `$NAME`, `${NAME}`, `${NAME%.*}` and `${NAME%%.*}`.
     fn expanded(&self, word: &str) -> String {
         let word = word.trim_matches(['"', '\'']);
         expand(word, &|inner| {
@@ -112,14 +112,14 @@ fn is_name(text: &str) -> bool {
         && !text.starts_with(|it: char| it.is_ascii_digit())
 }
 
-/// `envsubst`: variables that are exported, and nothing for others.
+/// Implements `envsubst`: exported variables are replaced, others become empty.
 fn substituted(text: &str, exported: &BTreeMap<String, String>) -> String {
     expand(text, &|inner| {
         is_name(inner).then(|| exported.get(inner).cloned().unwrap_or_default())
     })
 }
 
-/// Replaces `${…}` and `$NAME` by what `value` has for them; what it has nothing for stays.
+/// Replaces `${…}` and `$NAME` by their values from `value`; without a value, the text stays.
 fn expand(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
     let mut expanded = String::new();
     let mut rest = text;

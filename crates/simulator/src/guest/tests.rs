@@ -122,7 +122,7 @@ async fn a_cluster_comes_up_behind_a_load_balancer_and_machines_join() {
     );
     assert_eq!(pod.owner_references()[0].name, "cp-1");
     assert_eq!(pod.status.unwrap().phase.as_deref(), Some("Running"));
-    // Its log has the events of its machine.
+    // The log has the events of the machine.
     let pods = Api::<Pod>::namespaced(client.clone(), "kube-system");
     let log = pods.logs("etcd-cp-1", &LogParams::default()).await.unwrap();
     let joining = "[etcd] Announced new etcd member joining to the existing etcd cluster";
@@ -200,7 +200,7 @@ async fn kube_proxy_and_coredns_look_as_on_the_nodes_there_are() {
     })
     .await;
 
-    // A new image is rolled out, and a node that is gone takes its pod with it.
+    // A new image is rolled out, and a deleted node takes its pod along.
     let image = json!({"spec": {"template": {"spec": {"containers": [
         {"name": "kube-proxy", "image": "registry.k8s.io/kube-proxy:v1.34.9"}]}}}});
     let sets = Api::<DaemonSet>::namespaced(client.clone(), "kube-system");
@@ -411,7 +411,7 @@ async fn a_machine_that_stops_just_after_it_has_joined_becomes_unreachable() {
     for name in &names {
         cloud.add(Machine::join(&cloud, name, false));
     }
-    // As soon as it has a Node, which is before its first start has ended.
+    // As soon as the Node exists, before the end of the first start.
     let mut joining: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let started = Instant::now();
     while !joining.is_empty() && started.elapsed() < PATIENCE {
@@ -468,7 +468,7 @@ async fn deleted_and_stopped_machines_leave_as_real_ones_do() {
         .unwrap();
     assert_eq!(worker.spec.unwrap().taints.unwrap_or_default(), []);
 
-    // A pod that is deleted with a grace period is removed once its kubelet has stopped it.
+    // A pod that is deleted with a grace period is removed once its kubelet has stopped the pod.
     let pods = Api::<Pod>::namespaced(client.clone(), "default");
     let pod = json!({
         "metadata": {"name": "app"},

@@ -14,26 +14,26 @@ use serde_json::{Value, json};
 use super::jinja;
 use crate::world::Instance;
 
-/// The limit after decompression, in bytes; Nova accepts 64 KiB of base64.
+/// Limit after decompression, in bytes; Nova accepts 64 KiB of base64.
 const LIMIT: u64 = 4 << 20;
 
-/// The parts of user data that are simulated.
+/// Simulated parts of user data.
 #[derive(Clone, Default, PartialEq)]
 pub(crate) struct CloudConfig {
-    /// The files to write, by path. They contain keys and tokens: `Debug` prints sizes only.
+    /// Files to write, by path. The files contain keys and tokens: `Debug` prints sizes only.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     /// `runcmd`, each either a shell line or a program with its arguments.
     pub(crate) commands: Vec<Command>,
-    /// True if the user data is a script (`#!`), which is not run.
+    /// True for a script (`#!`), which is not run.
     pub(crate) script: bool,
 }
 
 /// One entry of `runcmd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// A line for `sh`.
+    /// Line for `sh`.
     Shell(String),
-    /// A program and its arguments.
+    /// Program and its arguments.
     Program(Vec<String>),
 }
 
@@ -71,9 +71,9 @@ pub(crate) enum Error {
     Yaml(String),
     #[error("{at}: {problem}")]
     Field {
-        /// The path in the cloud-config, such as `write_files[2].content`.
+        /// Path in the cloud-config, such as `write_files[2].content`.
         at: String,
-        /// The error.
+        /// Error.
         problem: String,
     },
 }
@@ -111,7 +111,7 @@ pub(crate) fn parse(raw: &[u8], facts: &Value) -> Result<CloudConfig, Error> {
     Err(Error::Unknown)
 }
 
-/// The variables of cloud-init's Jinja templates on OpenStack.
+/// Returns the variables of cloud-init's Jinja templates on OpenStack.
 pub(crate) fn facts(instance: &Instance) -> Value {
     let local = local_hostname(&instance.hostname);
     let v1 = json!({
@@ -143,7 +143,7 @@ pub(crate) fn facts(instance: &Instance) -> Value {
     facts
 }
 
-/// The host name up to the first dot, which cloud-init sets.
+/// Returns the host name set by cloud-init: up to the first dot.
 pub(crate) fn local_hostname(hostname: &str) -> &str {
     hostname.split('.').next().unwrap_or(hostname)
 }
@@ -168,7 +168,7 @@ fn gunzip(raw: &[u8]) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The text after the line `## template: jinja`, if it has that line.
+/// Returns the text after the line `## template: jinja`; `None` without this line.
 fn without_jinja_header(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n')?;
     let words: String = first.split_whitespace().collect();
@@ -255,7 +255,7 @@ fn write_file(files: &mut BTreeMap<String, Vec<u8>>, entry: &Value, at: &str) ->
     Ok(())
 }
 
-/// The decoded content of a file, with the encodings that cloud-init accepts.
+/// Decodes the content of a file, with the encodings accepted by cloud-init.
 fn decoded(content: &str, encoding: &str) -> Result<Vec<u8>, String> {
     let base64 = |content: &str| {
         let content: String = content.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! DaemonSets: one Pod on each node that its selector selects.
+//! DaemonSets: one Pod on each selected node.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Deployments and ReplicaSets, as their controllers in kube-controller-manager treat them.
+//! Deployments and ReplicaSets, as handled by their controllers in kube-controller-manager.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn deployment(object: &Value, world: &World) -> Vec<Write> {
     writes.extend(surplus(object, &old));
     let counted = status(object, new, &old);
     writes.extend(DEPLOYMENT.status(object, counted));
-    // A set that does not exist yet is created with its first replicas.
+    // A new set is created with its first replicas.
     for write in &mut writes {
         if let Write::Create { body, .. } = write {
             body["metadata"]["name"] =
@@ -81,7 +81,7 @@ fn roll(object: &Value, new: Option<&Value>, old: &[&Value]) -> Vec<Write> {
     let available = |it: &Value| number(&it["status"]["availableReplicas"], 0);
     let least = wanted.saturating_sub(unavailable);
     let missing_of_new = of_new.saturating_sub(new.map_or(0, available));
-    // Those that do not work are removed first: that makes nothing worse.
+    // Broken replicas are removed first: their removal makes nothing worse.
     let mut budget = (of_new + of_old).saturating_sub(least + missing_of_new);
     let all_available =
         new.map_or(0, available) + old.iter().map(|it| available(it)).sum::<usize>();
@@ -118,7 +118,7 @@ fn scaled(set: &Value, replicas: usize) -> Write {
     }
 }
 
-/// A number, or a percentage of the replicas; 25 % without one.
+/// Parses a number, or a percentage of the replicas; 25 % without one.
 fn share(value: &Value, of: usize, up: bool) -> usize {
     if let Some(count) = value.as_u64() {
         return usize::try_from(count).unwrap_or_default();
@@ -130,7 +130,7 @@ fn share(value: &Value, of: usize, up: bool) -> usize {
     if up { all.div_ceil(100) } else { all / 100 }
 }
 
-/// Old sets without Pods, beyond those that are kept to go back to.
+/// Deletes old sets without Pods, beyond the number kept for a rollback.
 fn surplus(object: &Value, old: &[&Value]) -> Vec<Write> {
     let kept = number(&object["spec"]["revisionHistoryLimit"], 10);
     let ended = old.iter().filter(|it| {
@@ -143,7 +143,7 @@ fn surplus(object: &Value, old: &[&Value]) -> Vec<Write> {
     surplus.map(|it| REPLICA_SET.delete(it, None)).collect()
 }
 
-/// A new ReplicaSet of the current template.
+/// Returns the [`Write`] of a new ReplicaSet of the current template.
 fn set(object: &Value, hash: &str, replicas: usize) -> Write {
     let mut template = object["spec"]["template"].clone();
     template["metadata"]["labels"][HASH] = hash.into();
@@ -211,7 +211,7 @@ fn replica_set(set: &Value, world: &World) -> Vec<Write> {
     for _ in pods.len()..wanted {
         writes.push(REPLICA_SET.pod(set, Name::Generated, &[]));
     }
-    // Those that are not ready are removed first.
+    // Pods that are not ready are removed first.
     pods.sort_by_key(|pod| holds(pod, "Ready"));
     let surplus = pods.len().saturating_sub(wanted);
     writes.extend(pods.iter().take(surplus).map(|pod| POD.delete(pod, None)));

@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 /// How a container ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// The exit status.
+    /// Exit status.
     pub status: i32,
-    /// The log of the container.
+    /// Log of the container.
     pub log: String,
 }
 
@@ -30,7 +30,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// True if an image is missing on all nodes. Containers that run go on running.
+    /// Makes an image missing on all nodes, or available again. Running containers go on.
     pub fn image_is_missing(&self, image: &str, missing: bool) {
         let mut known = self.known.lock();
         match missing {
@@ -41,8 +41,8 @@ impl Faults {
         self.changed.notify_one();
     }
 
-    /// The container of this name ends like this whenever it runs; with `None` it works again. One with a status other
-    /// than 0 crashes again and again, and a task with one fails.
+    /// Makes the container of this name end in this way whenever it runs; `None` repairs it. A container with a status
+    /// other than 0 crashes again and again, and such a task fails.
     pub fn container_ends(&self, name: &str, ending: Option<Ending>) {
         let mut known = self.known.lock();
         match ending {

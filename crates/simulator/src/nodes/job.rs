@@ -1,5 +1,5 @@
-//! Jobs with one Pod at a time. A Job is complete when a Pod of it has succeeded, and has failed after `backoffLimit`
-//! failures more than one.
+//! Jobs with one Pod at a time. A Job is complete once a Pod has succeeded, and has failed after `backoffLimit` + 1
+//! failures.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn job(job: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
         .iter()
         .filter(|it| !has_ended(it) && !is_ending(it))
         .collect();
-    // Containers that are started again in their Pod count, too.
+    // Restarts of containers within their Pod count, too.
     let restarts: usize = active
         .iter()
         .flat_map(|pod| items(&pod["status"]["containerStatuses"]))

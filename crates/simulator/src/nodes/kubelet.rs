@@ -1,4 +1,4 @@
-//! Kubelets: the containers of Pods on nodes that are there.
+//! Kubelets: the containers of Pods on existing nodes.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::object::{
 use super::scheduler::bound_status;
 use super::world::{Now, World};
 
-/// The log that a status repeats, in bytes and lines: as in the kubelet.
+/// Maximum length of a log repeated in a status, in bytes and lines, as in the kubelet.
 const LONGEST: (usize, usize) = (2048, 80);
 
 pub(super) fn pods(world: &World, now: &mut Now<'_>) -> Vec<Write> {
@@ -44,7 +44,7 @@ pub(super) fn pods(world: &World, now: &mut Now<'_>) -> Vec<Write> {
     writes
 }
 
-/// The Pods of a node that does not answer are not ready.
+/// Marks the Pods of a node without an answer as not ready.
 fn lost(pod: &Value) -> Option<Write> {
     if !holds(pod, "Ready") {
         return None;
@@ -58,7 +58,7 @@ fn lost(pod: &Value) -> Option<Write> {
     POD.status(pod, json!({"conditions": conditions}))
 }
 
-/// What happens to a container, the only one of its Pod.
+/// Advances the only container of a Pod.
 fn container(pod: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
     let spec = &pod["spec"]["containers"][0];
     let name = text(&spec["name"]);
@@ -100,7 +100,7 @@ fn container(pod: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
     running(pod, false, restarts)
 }
 
-/// Why a container cannot be created.
+/// Returns the reason why a container cannot be created.
 fn obstacle(
     pod: &Value,
     spec: &Value,
@@ -169,7 +169,7 @@ fn obstacle(
 fn waiting(pod: &Value, reason: &str, message: &str, restarts: usize) -> Vec<Write> {
     let mounts = reason == "ContainerCreating" && !message.is_empty();
     let mut state = json!({"reason": reason});
-    // That of a volume is only in the event.
+    // The message about a volume is only in the event.
     if !message.is_empty() && !mounts {
         state["message"] = message.into();
     }
@@ -191,7 +191,7 @@ fn running(pod: &Value, ready: bool, restarts: usize) -> Vec<Write> {
     Vec::from_iter(POD.status(pod, status))
 }
 
-/// A container that has ended: for good, or until it is started again.
+/// Handles an ended container: finished, or to be started again.
 fn ended(pod: &Value, ending: &Ending, restarts: usize) -> Vec<Write> {
     let spec = &pod["spec"]["containers"][0];
     let since = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"].clone();
@@ -201,7 +201,7 @@ fn ended(pod: &Value, ending: &Ending, restarts: usize) -> Vec<Write> {
         "startedAt": since, "finishedAt": time(),
         "containerID": format!("simulated://{}", uid(pod)),
     });
-    // A program that writes the file of its message does so with what is given as its log, when it ends well.
+    // A program that writes its message file writes its log there, when ending well.
     let mut words = items(&spec["command"]).map(text);
     let wrote = ending.status == 0 && words.any(|it| it.contains("/dev/termination-log"));
     let falls_back = spec["terminationMessagePolicy"] == "FallbackToLogsOnError";
@@ -228,7 +228,7 @@ fn ended(pod: &Value, ending: &Ending, restarts: usize) -> Vec<Write> {
     Vec::from_iter(POD.status(pod, status))
 }
 
-/// The end of a log, as far as a status has room for it.
+/// Returns the end of a log, up to [`LONGEST`].
 fn last(log: &str) -> String {
     let lines: Vec<&str> = log.lines().collect();
     let from = lines.len().saturating_sub(LONGEST.1);

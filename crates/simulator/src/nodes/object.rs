@@ -1,17 +1,17 @@
-//! Parts of objects that every controller reads, and writes.
+//! Parts of objects read by every controller, and writes.
 
 use serde_json::{Map, Value, json};
 
 pub(super) use crate::json::text;
 
-/// A request that changes something.
+/// Request with a change.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Write {
     Create {
         collection: String,
         body: Value,
     },
-    /// A JSON merge patch.
+    /// JSON merge patch.
     Patch {
         path: String,
         body: Value,
@@ -24,7 +24,7 @@ pub(super) enum Write {
     },
 }
 
-/// A kind of which objects are written.
+/// Kind of the objects to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub(super) api_version: &'static str,
@@ -57,13 +57,13 @@ impl Kind {
         }
     }
 
-    /// The path of the objects in the namespace of `object`.
+    /// Returns the path of the objects in the namespace of `object`.
     pub(super) fn beside(self, object: &Value) -> String {
         let namespace = text(&object["metadata"]["namespace"]);
         format!("{}/namespaces/{namespace}/{}", self.root(), self.plural)
     }
 
-    /// The path of an object.
+    /// Returns the path of an object.
     pub(super) fn path(self, object: &Value) -> String {
         format!(
             "{}/{}",
@@ -72,7 +72,7 @@ impl Kind {
         )
     }
 
-    /// An owner reference to an object of this kind.
+    /// Returns an owner reference to an object of this kind.
     pub(super) fn owner(self, object: &Value) -> Value {
         json!({
             "apiVersion": self.api_version, "kind": self.name, "name": object["metadata"]["name"],
@@ -80,7 +80,7 @@ impl Kind {
         })
     }
 
-    /// The write of fields of a status that differ; none if there are none.
+    /// Writes the differing fields of a status; `None` without a difference.
     pub(super) fn status(self, object: &Value, status: Value) -> Option<Write> {
         let differs = !has(&object["status"], &status);
         differs.then(|| Write::Patch {
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// A Pod of a template for an object of this kind.
+    /// Creates a Pod of a template for an object of this kind.
     pub(super) fn pod(self, object: &Value, name: Name<'_>, labels: &[(&str, &str)]) -> Write {
         let template = &object["spec"]["template"];
         let mut metadata = template["metadata"].clone();
@@ -127,7 +127,7 @@ impl Kind {
     }
 }
 
-/// True if all of `wanted` is there. The API server may drop what is empty, and add defaults.
+/// True if `there` contains all of `wanted`. The API server may drop empty values, and add defaults.
 fn has(there: &Value, wanted: &Value) -> bool {
     let is_empty = |value: &Value| match value {
         Value::Null | Value::Bool(false) => true,
@@ -148,7 +148,7 @@ fn has(there: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// The name of a new Pod.
+/// Name of a new Pod.
 pub(super) enum Name<'a> {
     Generated,
     Given(&'a str),
@@ -195,7 +195,7 @@ pub(super) fn has_labels(labels: &Value, wanted: &Value) -> bool {
     wanted.all(|(label, value)| labels[label] == *value)
 }
 
-/// Ten hexadecimal digits of a content.
+/// Returns ten hexadecimal digits of the hash of a content.
 pub(super) fn hash(value: &Value) -> String {
     use sha2::Digest as _;
     let digest = sha2::Sha256::digest(value.to_string());
@@ -206,18 +206,18 @@ pub(super) fn hash(value: &Value) -> String {
         .collect()
 }
 
-/// Kubernetes omits numbers that are 0; a merge patch removes them with null.
+/// Returns null for 0, which Kubernetes omits: in a merge patch, null removes the number.
 pub(super) fn some(count: usize) -> Option<usize> {
     (count > 0).then_some(count)
 }
 
-/// The current time as Kubernetes writes it.
+/// Returns the current time in the form of Kubernetes.
 pub(super) fn time() -> String {
     let now = jiff::Timestamp::now();
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A condition, with the time of the former one if its status is the same.
+/// Returns a condition, with the former time if the status is the same.
 pub(super) fn condition(
     object: &Value,
     name: &str,

@@ -1,6 +1,6 @@
-//! What answers on the ports of Pods of simulated nodes, through the API server's forwarded ports.
+//! Programs on the ports of Pods of simulated nodes, through the API server's forwarded ports.
 //!
-//! No program runs; of those that are known here, what they answer is simulated, and it stays as long as their volume.
+//! No program runs; the answers of known programs are simulated, and their data live as long as their volume.
 
 mod broker;
 mod deployed;
@@ -35,11 +35,11 @@ use super::object::{holds, text};
 use crate::cloud::Service;
 use crate::json::Json;
 
-/// The buffer of a connection, in each direction, in bytes.
+/// Buffer of a connection, in each direction, in bytes.
 const BUFFER: usize = 64 << 10;
-/// The container of RabbitMQ, and the port of its management API.
+/// Container of RabbitMQ, and the port of its management API.
 const BROKER: (&str, u16) = ("rabbitmq", 15672);
-/// The containers of the APIs of OpenStack. Each is on the standard port of its service.
+/// Containers of the APIs of OpenStack. Each is on the standard port of its service.
 const APIS: [(&str, Service); 5] = [
     ("keystone-api", Service::Identity),
     ("glance-api", Service::Image),
@@ -47,19 +47,19 @@ const APIS: [(&str, Service); 5] = [
     ("nova-api", Service::Compute),
     ("neutron-api", Service::Network),
 ];
-/// The end of the name of a file with what is on a volume of RabbitMQ.
+/// Suffix of the file with the content of a RabbitMQ volume.
 const DEFINITIONS: &str = ".rabbitmq.json";
-/// The container whose volume has what these have.
+/// Container whose volume has the data of the [`APIS`].
 const DATABASE: &str = "mariadb";
 
-/// An answer; `None` closes the connection without one.
+/// Answer; `None` closes the connection without one.
 pub type Answering = BoxFuture<'static, Option<Response<Full<Bytes>>>>;
 
-/// What stands before the programs and sees every request: it may answer in their place, or lose an answer. Polling the
-/// second argument is what makes the program do what is requested.
+/// Gate in front of the programs, which sees every request: the gate may answer in place of a program, or lose an
+/// answer. Only polling the second argument makes the program execute the request.
 pub type Gate = Arc<dyn Fn(Request<Bytes>, Answering) -> Answering + Send + Sync>;
 
-/// The programs of Pods. Clones share them.
+/// Programs of Pods. Clones share the programs.
 #[derive(Clone, Default)]
 pub struct Programs {
     inner: Arc<Inner>,
@@ -72,7 +72,7 @@ struct Inner {
     /// By the uid of the volume.
     brokers: Mutex<HashMap<String, Broker>>,
     clouds: Mutex<HashMap<String, Deployed>>,
-    /// Where clouds are kept; in memory without it.
+    /// Directory of the clouds; `None` for clouds in memory.
     directory: OnceLock<PathBuf>,
     opening: tokio::sync::Mutex<()>,
     gate: Mutex<Option<Gate>>,
@@ -80,7 +80,7 @@ struct Inner {
     real: Mutex<HashMap<String, SocketAddr>>,
 }
 
-/// A program that answers.
+/// Program with an answer.
 #[derive(Clone)]
 enum Program {
     Broker(Broker),
@@ -88,7 +88,7 @@ enum Program {
 }
 
 impl Programs {
-    /// Programs on nodes with these faults.
+    /// Creates programs on nodes with these [`Faults`].
     pub fn new(faults: &Faults) -> Self {
         let inner = Inner {
             faults: faults.clone(),
@@ -99,37 +99,37 @@ impl Programs {
         }
     }
 
-    /// Sets the client by which the files and volumes of Pods are read. Without one, no port is open.
+    /// Sets the client for reading the files and volumes of Pods. Without a client, no port is open.
     pub fn serve(&self, client: Client) {
         // A second client is of the same server.
         let _ = self.inner.client.set(client);
     }
 
-    /// Keeps what clouds and brokers have in this directory, which is created with the first one. Without it they are in memory.
+    /// Keeps the data of clouds and brokers in this directory, created with the first of them. Without a directory, the
+    /// data are in memory.
     pub fn keep_in(&self, directory: PathBuf) {
         // A second directory would be without what is in the first one.
         let _ = self.inner.directory.set(directory);
     }
 
-    /// Sets what stands before the programs.
+    /// Sets the [`Gate`] in front of the programs.
     pub fn guard(&self, gate: Option<Gate>) {
         *self.inner.gate.lock() = gate;
     }
 
-    /// The port of the program in this container leads to a real one, without what stands before the programs.
+    /// Leads the port of the program in this container to a real address, without the [`Gate`].
     pub fn lead_to(&self, container: &str, address: SocketAddr) {
         self.inner.real.lock().insert(container.to_owned(), address);
     }
 
-    /// Does something behind the backs of all: sends a request to the only RabbitMQ that there is, as its administrator.
-    /// Returns status and body.
+    /// Sends a request to the only RabbitMQ as its administrator, without the [`Gate`]. Returns status and body.
     pub fn broker(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
         let brokers = self.inner.brokers.lock();
         let broker = brokers.values().next()?;
         Some(broker.asked(method, path, &body.to_string()))
     }
 
-    /// The same with the only Keystone that there is.
+    /// Sends a request to the only Keystone as its administrator, without the [`Gate`]. Returns status and body.
     pub fn identity(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
         let cloud = self.inner.clouds.lock().values().next()?.clone();
         Some(cloud.asked(method, path, body))
@@ -147,7 +147,7 @@ impl Programs {
 }
 
 impl Inner {
-    /// The file with what is on a volume of RabbitMQ.
+    /// Returns the file with the content of a RabbitMQ volume.
     fn definitions(&self, volume: &str) -> Option<PathBuf> {
         let directory = self.directory.get()?;
         Some(directory.join(format!("{volume}{DEFINITIONS}")))
@@ -197,7 +197,7 @@ impl Kubelet for Programs {
 }
 
 impl Programs {
-    /// The program of a Pod on this port, with what is on its volume.
+    /// Returns the program of a Pod on this port, with the data on its volume.
     async fn of(&self, pod: &Value, port: u16) -> Result<Program, String> {
         let container = text(&pod["spec"]["containers"][0]["name"]);
         let running = &pod["status"]["containerStatuses"][0]["state"]["running"];
@@ -222,7 +222,7 @@ impl Programs {
         let Some(service) = api(container, port) else {
             return Err(refused(pod, port));
         };
-        // What they have is in the database.
+        // Their data are in the database.
         let volume = namespace.volume(namespace.pod_of(DATABASE).unwrap_or(pod));
         let cloud = self.cloud(volume).await?;
         if let Some((job, bootstrap)) = namespace.bootstrap() {
@@ -231,7 +231,7 @@ impl Programs {
         Ok(Program::Api(service, cloud))
     }
 
-    /// The cloud on a volume; a new one on a new volume.
+    /// Returns the cloud on a volume; a new one on a new volume.
     async fn cloud(&self, volume: String) -> Result<Deployed, String> {
         // One store is opened once, so one request after the other asks for it.
         let _opening = self.inner.opening.lock().await;
@@ -247,7 +247,7 @@ impl Programs {
     }
 }
 
-/// The service that a container has on a port.
+/// Returns the [`Service`] of a container on a port.
 fn api(container: &str, port: u16) -> Option<Service> {
     let mut apis = APIS.into_iter();
     let found = apis.find(|(name, it)| *name == container && it.port() == Some(port));
@@ -297,7 +297,7 @@ async fn served(stream: tokio::io::DuplexStream, program: Program, gate: Option<
         .await;
 }
 
-/// A body as JSON.
+/// Returns a response with a body in JSON.
 fn json(status: u16, body: &Value) -> Response<Full<Bytes>> {
     let text = match body {
         Value::Null => Bytes::new(),

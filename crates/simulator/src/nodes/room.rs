@@ -1,14 +1,14 @@
-//! Processors and memory of nodes, which requests of Pods reserve.
+//! Processors and memory of nodes, reserved by requests of Pods.
 
 use serde_json::Value;
 
 use super::object::{has_ended, items, text};
 use super::world::World;
 
-/// Resources that are counted.
+/// Counted resources.
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
-/// The first resource of which a node has less left than a Pod requests.
+/// Returns the first resource of which a node has less left than a Pod requests.
 pub(super) fn lacks(pod: &Value, node: &Value, world: &World) -> Option<&'static str> {
     let name = text(&node["metadata"]["name"]);
     COUNTED.into_iter().find(|resource| {
@@ -30,7 +30,7 @@ pub(super) fn is_reserved(pod: &Value) -> bool {
         .any(|resource| requested(pod, resource) > 0.0)
 }
 
-/// Sum of the requests of the containers; a limit alone is a request, too.
+/// Returns the sum of the requests of the containers; a limit alone is a request, too.
 fn requested(pod: &Value, resource: &str) -> f64 {
     let containers = items(&pod["spec"]["containers"]);
     let of = |container: &Value| {
@@ -43,7 +43,7 @@ fn requested(pod: &Value, resource: &str) -> f64 {
     containers.map(of).sum()
 }
 
-/// A quantity of Kubernetes; what is none is 0.
+/// Parses a quantity of Kubernetes; 0 for an invalid one.
 fn amount(quantity: &Value) -> f64 {
     let text = match quantity {
         Value::Number(number) => return number.as_f64().unwrap_or_default(),

@@ -10,17 +10,17 @@ use super::object::{
 use super::room;
 use super::world::{Now, World};
 
-/// The annotation of a claim with the node of its volume.
+/// Annotation of a claim with the node of its volume.
 const NODE: &str = "volume.kubernetes.io/selected-node";
 const HOSTNAME: &str = "kubernetes.io/hostname";
-/// The storage class of the simulated cluster, its default one.
+/// Storage class of the simulated cluster, and its default.
 const CLASS: &str = "simulated";
-/// The annotation of the default class.
+/// Annotation of the default class.
 const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 /// Resources of a node.
 const CAPACITY: [(&str, &str); 3] = [("cpu", "16"), ("memory", "64Gi"), ("pods", "250")];
 
-/// Registers the nodes, and writes whether they answer.
+/// Returns the [`Write`]s that register the nodes, and set their readiness.
 pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
     let names = now.options.nodes.iter();
     let writes = names.filter_map(|name| {
@@ -104,7 +104,7 @@ fn node_object(name: &str, labels: &[(String, String)]) -> Value {
     })
 }
 
-/// Binds Pods to nodes, and claims to volumes of the node of their first Pod.
+/// Returns the [`Write`]s that bind Pods to nodes, and claims to volumes of the node of their first Pod.
 pub(super) fn schedule(world: &World) -> Vec<Write> {
     let mut load: BTreeMap<&str, usize> = BTreeMap::new();
     for node in world.nodes.iter().filter(|it| holds(it, "Ready")) {
@@ -159,7 +159,7 @@ fn binding(pod: &Value, node: &str) -> Write {
     }
 }
 
-/// The claims of a Pod; the name of one that does not exist.
+/// Returns the claims of a Pod; the error is the name of a missing claim.
 fn claims<'a>(
     pod: &'a Value,
     world: &'a World,
@@ -176,7 +176,7 @@ fn claims<'a>(
     })
 }
 
-/// The binding of a claim that has no volume yet.
+/// Binds a claim without a volume.
 fn bound(claim: &Value, node: &str) -> Option<Write> {
     if claim["status"]["phase"] == "Bound" {
         return None;
@@ -194,7 +194,7 @@ fn bound(claim: &Value, node: &str) -> Option<Write> {
     bound_status(claim)
 }
 
-/// The status of a claim that has a volume.
+/// Writes the status of a claim with a volume.
 pub(super) fn bound_status(claim: &Value) -> Option<Write> {
     CLAIM.status(
         claim,
@@ -206,7 +206,7 @@ pub(super) fn bound_status(claim: &Value) -> Option<Write> {
     )
 }
 
-/// The node for a Pod, or why there is none.
+/// Returns the node for a Pod, or the reason why there is none.
 fn place<'a>(
     pod: &Value,
     world: &'a World,
@@ -261,7 +261,8 @@ fn has_class(claim: &Value, world: &World) -> bool {
     world.classes.iter().any(is_wanted)
 }
 
-/// True if a node has a Pod that this one has to be beside; true if there is none anywhere and it is one of them itself.
+/// True if a node has a Pod that this one must be next to; also true if no node has one and the Pod itself would be the
+/// first.
 fn is_near(pod: &Value, node: &str, world: &World) -> bool {
     let terms =
         &pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];

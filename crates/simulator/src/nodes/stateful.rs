@@ -1,4 +1,4 @@
-//! StatefulSets: Pod by Pod, each after the one before it is ready; with the policy `Parallel` new ones at once.
+//! StatefulSets: Pod by Pod, each after the one before is ready; with the policy `Parallel` new ones at once.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn ordinal(pod: &Value) -> Option<usize> {
     number.parse().ok()
 }
 
-/// The one thing that is done with a Pod.
+/// Returns the next change of a single Pod.
 fn next(set: &Value, pods: &[&Value], revision: &str) -> Option<Write> {
     let name = text(&set["metadata"]["name"]);
     let wanted = number(&set["spec"]["replicas"], 1);
@@ -53,7 +53,7 @@ fn next(set: &Value, pods: &[&Value], revision: &str) -> Option<Write> {
         if has_ended(pod) {
             return Some(POD.delete(pod, None));
         }
-        // One that never becomes ready stops the rollout: it has to be deleted by hand.
+        // A Pod that never becomes ready stops the rollout, and must be deleted by hand.
         if !holds(pod, "Ready") && !parallel {
             return None;
         }

@@ -70,7 +70,7 @@ impl Cluster {
         panic!("waited in vain for {what}: {last}")
     }
 
-    /// Waits for the only object of a collection to have this in its status.
+    /// Waits until the only object of a collection has `wanted` in its status.
     async fn status(&self, collection: &str, wanted: Value) -> Value {
         self.until(&wanted.to_string(), async || {
             let object = self.list(collection).await.remove(0);

@@ -1,4 +1,4 @@
-//! What is in the API server, and what time it is.
+//! Objects in the API server, and the time.
 
 use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, HashMap};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::object::{Write, is_controlled_by, text, uid};
 use super::{Faults, Options};
 
-/// The kinds whose changes matter.
+/// Watched kinds.
 pub(super) const WATCHED: [(&str, &str); 11] = [
     ("", "Pod"),
     ("", "Node"),
@@ -30,14 +30,14 @@ pub(super) const WATCHED: [(&str, &str); 11] = [
 /// Namespace and name.
 type Name = (String, String);
 
-/// What a watch reports of a kind.
+/// Event of a watch, with the kind.
 pub(super) type Seen = (&'static str, watcher::Event<DynamicObject>);
 
-/// The objects of a kind, in the order of their namespaces and names.
+/// Objects of a kind, in the order of namespaces and names.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     all: BTreeMap<Name, Value>,
-    /// What a list has so far that is not complete.
+    /// Objects of an incomplete list.
     listed: BTreeMap<Name, Value>,
     is_complete: bool,
 }
@@ -51,7 +51,7 @@ impl Objects {
         self.all.get(name)
     }
 
-    /// The object as it was read or written last: what is older than that is dropped.
+    /// Stores the object as last read or written; older states are dropped.
     fn put(&mut self, object: Value) {
         let name = name(&object["metadata"]);
         let newer = |there: &Value| version(&object) > version(there);
@@ -99,13 +99,13 @@ fn name(metadata: &Value) -> Name {
         .into()
 }
 
-/// The revision of an object, which the embedded API server counts.
+/// Returns the revision of an object, as counted by the embedded API server.
 fn version(object: &Value) -> u64 {
     let version = text(&object["metadata"]["resourceVersion"]);
     version.parse().unwrap_or_default()
 }
 
-/// What is in the API server, by kind, as watches report it and as it was written since.
+/// Objects in the API server, by kind, as reported by watches and changed by later writes.
 #[derive(Debug, Default)]
 pub(super) struct World {
     pub(super) nodes: Objects,
@@ -139,7 +139,7 @@ impl World {
         })
     }
 
-    /// Takes up what a watch reports.
+    /// Applies the report of a watch.
     pub(super) fn report(&mut self, (kind, event): Seen) {
         if let Some(objects) = self.of_kind(kind) {
             objects.report(event);
@@ -152,7 +152,7 @@ impl World {
         kinds.all(|(_, kind)| self.of_kind(kind).is_some_and(|it| it.is_complete))
     }
 
-    /// Takes up the answer to a write, before a watch reports it: nothing is written twice.
+    /// Applies the answer to a write, before a watch reports the change: nothing is written twice.
     pub(super) fn written(&mut self, write: &Write, answer: Value) {
         match write {
             Write::Create { collection, body } if collection.ends_with("/binding") => {
@@ -182,7 +182,7 @@ impl World {
         }
     }
 
-    /// True if there is an object with this uid of which times are kept.
+    /// True if a Pod or Job with this uid exists: times are recorded for these alone.
     pub(super) fn has(&self, of: &str) -> bool {
         self.pods
             .iter()
@@ -190,13 +190,13 @@ impl World {
             .any(|it| uid(it) == of)
     }
 
-    /// The Pods of a controller.
+    /// Returns the Pods of a controller.
     pub(super) fn pods_of<'a>(&'a self, owner: &'a Value) -> impl Iterator<Item = &'a Value> {
         self.pods.iter().filter(|pod| is_controlled_by(pod, owner))
     }
 }
 
-/// The time, and since when what is the case.
+/// Time, and the start of each observed state.
 pub(super) struct Now<'a> {
     pub(super) options: &'a Options,
     at: Instant,
@@ -221,7 +221,7 @@ impl<'a> Now<'a> {
         &self.options.faults
     }
 
-    /// True if `what` has been the case for an object for this time. The first question starts it.
+    /// True if an object has been in the state `what` for this time. The first call starts the time.
     pub(super) fn is_past(&mut self, object: &Value, what: &'static str, time: Duration) -> bool {
         let since = self
             .seen
@@ -236,12 +236,12 @@ impl<'a> Now<'a> {
         false
     }
 
-    /// `what` is no longer the case.
+    /// Records that `what` is no longer the case.
     pub(super) fn end(&mut self, object: &Value, what: &'static str) {
         self.seen.remove(&(uid(object).to_owned(), what));
     }
 
-    /// When something is to be done by the clock alone.
+    /// Returns the time until the next work by the clock alone.
     pub(super) fn wake(&self) -> Option<Duration> {
         self.wake
     }

@@ -10,7 +10,7 @@ const LIMIT: usize = 100 << 10;
 /// The rest of a longer line is dropped.
 const LONGEST: usize = 4 << 10;
 
-/// The consoles of all machines. Cheap to clone.
+/// Consoles of all machines. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Consoles {
     logs: Arc<Mutex<HashMap<String, Log>>>,
@@ -19,12 +19,12 @@ pub(crate) struct Consoles {
 #[derive(Debug, Default)]
 struct Log {
     text: String,
-    /// The bytes of the incomplete last line.
+    /// Bytes of the incomplete last line.
     partial: Vec<u8>,
 }
 
 impl Consoles {
-    /// The text of the console.
+    /// Returns the text of the console.
     pub(crate) fn text(&self, instance: &str) -> String {
         let logs = self.logs.lock();
         logs.get(instance).map_or_else(String::new, |log| {
@@ -34,7 +34,7 @@ impl Consoles {
         })
     }
 
-    /// The last line that is not empty.
+    /// Returns the last line that is not empty.
     pub(crate) fn last_line(&self, instance: &str) -> Option<String> {
         let text = self.text(instance);
         let mut lines = text.lines().map(str::trim);
@@ -79,7 +79,7 @@ impl Consoles {
     }
 }
 
-/// A line as text, without control characters.
+/// Converts a line to text without control characters.
 fn sanitized(line: &[u8]) -> String {
     String::from_utf8_lossy(line)
         .chars()

@@ -1,7 +1,7 @@
-//! The volumes of a machine while it runs, as files in its directory.
+//! Volumes of a running machine, as files in its directory.
 //!
 //! `volumes/ID.json` comes, changes and goes with a volume. A runner that answers has created `volumes/answers`: then a
-//! volume is attached when `volumes/ID.ready` exists, refused when `volumes/ID.failed` does, and detached when
+//! volume is attached once `volumes/ID.ready` exists, refused once `volumes/ID.failed` does, and detached once
 //! `volumes/ID.ready` has gone again.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::machine::{Volume, VolumeAnswer};
 /// How many characters of the id are the serial number of a virtio disk.
 const SERIAL: usize = 20;
 
-/// What the machine does with a volume.
+/// Present step of the machine with a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Taking,
@@ -24,7 +24,7 @@ enum Doing {
     Leaving,
 }
 
-/// The volumes of one boot of a machine.
+/// Volumes of one boot of a machine.
 pub(crate) struct Disks {
     directory: PathBuf,
     volumes: BTreeMap<String, (Volume, Doing)>,
@@ -32,7 +32,7 @@ pub(crate) struct Disks {
 }
 
 impl Disks {
-    /// The volumes with which a machine starts; the files of an earlier boot are removed.
+    /// Writes the volumes of a starting machine, and removes the files of an earlier boot.
     ///
     /// # Errors
     /// The directory cannot be written.
@@ -63,7 +63,7 @@ impl Disks {
         self.is_answering && !before
     }
 
-    /// Writes the files of volumes that are new or have grown, and removes those of volumes that are to go.
+    /// Writes the files of new or grown volumes, and removes the files of withdrawn ones.
     ///
     /// # Errors
     /// A file cannot be written or removed.
@@ -78,7 +78,7 @@ impl Disks {
                     continue;
                 }
                 Some((_, doing @ (Doing::Taking | Doing::Having))) => *doing,
-                // A volume that comes back while it leaves is taken anew.
+                // A volume that comes back while leaving is taken anew.
                 _ => Doing::Taking,
             };
             self.write(volume)?;
@@ -102,7 +102,7 @@ impl Disks {
         Ok(())
     }
 
-    /// What the runner has answered since the last call, by volume.
+    /// Returns the runner's answers since the last call, by volume.
     pub(crate) fn answers(&mut self) -> Vec<(String, VolumeAnswer)> {
         let mut answers = Vec::new();
         if !self.is_answering {
@@ -179,7 +179,7 @@ mod tests {
         std::fs::write(at.join("a.failed"), "in use\n").unwrap();
         let failed = VolumeAnswer::Failed("in use".to_owned());
         assert_eq!(disks.answers(), [("a".to_owned(), failed)]);
-        // The cloud has it at the server again.
+        // The cloud has the volume at the server again.
         disks.follow(all).unwrap();
         assert!(at.join("a.json").exists());
         assert_eq!(disks.answers(), []);

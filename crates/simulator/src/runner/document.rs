@@ -11,7 +11,7 @@ use super::metadata;
 use crate::machine::Machine;
 use crate::world::Instance;
 
-/// The files of a config drive, by their paths on it.
+/// Files of a config drive, by path.
 const DRIVE: [&str; 7] = [
     "openstack/latest/meta_data.json",
     "openstack/latest/network_data.json",
@@ -22,7 +22,7 @@ const DRIVE: [&str; 7] = [
     "ec2/latest/user-data",
 ];
 
-/// The document of a server; `directory` has its disk.
+/// Returns the document of a server; `directory` has its disk.
 pub(crate) fn document(
     instance: &Instance,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! All machines: reconciles them with every World.
+//! All machines: reconciles them with every [`World`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, TryLockError};
@@ -20,16 +20,16 @@ use super::hosts::Hosts;
 use crate::machine::Servers;
 use crate::world::World;
 
-/// The task that follows the World.
+/// Task that follows the [`World`].
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
     guests: HashMap<String, watch::Sender<Wanted>>,
     forwards: Forwards,
     hosts: Hosts,
     tasks: TaskTracker,
-    /// Directories of earlier processes whose servers have not been in the World yet.
+    /// Directories of earlier processes whose servers have not been in the [`World`] yet.
     unclaimed: BTreeSet<String>,
-    /// Locked while the fleet exists: a second one would end its runners.
+    /// Locked while the fleet exists: a second fleet would end the runners of this one.
     _lock: File,
 }
 

@@ -20,24 +20,24 @@ use crate::guest::Outside;
 use crate::machine::{Member, Servers};
 use crate::world::World;
 
-/// The longest range of ports that is forwarded: a security group may allow all ports.
+/// Maximum length of a forwarded range of ports: a security group may allow all ports.
 const LONGEST_RANGE: usize = 64;
-/// The timeout of a connection to a machine.
+/// Timeout of a connection to a machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The target of each outside address and port.
+/// Target of each outside address and port.
 pub(crate) type Routes = BTreeMap<SocketAddr, Route>;
 
-/// The target of an outside address and port.
+/// Target of an outside address and port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) targets: Vec<SocketAddr>,
-    /// The allowed source ranges; empty allows all.
+    /// Allowed source ranges; empty allows all.
     pub(crate) allowed: Vec<IpNet>,
 }
 
-/// The routes of a world whose machines are `hosts`. A floating address belongs to one port, which is that of a server or
-/// of a load balancer.
+/// Returns the routes of a world whose machines are `hosts`. A floating address belongs to one port, of a server or of
+/// a load balancer.
 pub(crate) fn routes(world: &World, hosts: &Hosts, outside: &Outside) -> Routes {
     let mut routes = Routes::new();
     for forward in &world.addresses {
@@ -72,17 +72,17 @@ fn ranges(texts: &[String]) -> Vec<IpNet> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// The bound addresses and the health of their targets.
+/// Bound addresses and the health of their targets.
 pub(crate) struct Forwards {
     servers: Arc<dyn Servers>,
     bound: BTreeMap<SocketAddr, Bound>,
     failing: BTreeSet<SocketAddr>,
     silent: Silent,
-    /// The last reported state of each member.
+    /// Last reported state of each member.
     reported: BTreeSet<Member>,
 }
 
-/// The targets that did not accept their last connection.
+/// Targets that did not accept their last connection.
 type Silent = Arc<Mutex<BTreeSet<SocketAddr>>>;
 
 struct Bound {
@@ -129,7 +129,7 @@ impl Forwards {
         }
     }
 
-    /// Connects to every member of every load balancer, and reports those that began or ceased to accept connections.
+    /// Connects to every member of every load balancer, and reports members that began or ceased to accept connections.
     pub(crate) async fn probe(&mut self, world: &World, hosts: &Hosts) {
         let members: BTreeMap<(&str, SocketAddr), bool> = world
             .listeners
@@ -176,7 +176,7 @@ impl Forwards {
     }
 }
 
-/// Whether a member accepts a connection; one that is elsewhere is not asked.
+/// Tries a connection to a member; a member elsewhere is not asked.
 async fn answers(((balancer, address), elsewhere): ((&str, SocketAddr), bool)) -> Member {
     let connects = async {
         let connected = tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await;
@@ -221,7 +221,7 @@ async fn accept(
     }
 }
 
-/// The targets in the order of attempts: healthy ones round-robin, then the others.
+/// Returns the targets in the order of attempts: healthy ones round-robin, then the others.
 fn in_turn(targets: &[SocketAddr], silent: &BTreeSet<SocketAddr>, first: usize) -> Vec<SocketAddr> {
     let (mut good, bad): (Vec<_>, Vec<_>) =
         targets.iter().copied().partition(|at| !silent.contains(at));

@@ -1,4 +1,4 @@
-//! The machine of one server, powered on and off with it.
+//! Machine of one server, powered on and off with the server.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use crate::world::Instance;
 
 /// How often a machine's volumes are looked at.
 const LOOK: Duration = Duration::from_millis(250);
-/// The exit status of a runner that cannot start the machine.
+/// Exit status of a runner that cannot start the machine.
 const CANNOT_START: i32 = 126;
 
 /// State shared by all machines.
@@ -31,35 +31,35 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) servers: Arc<dyn Servers>,
     pub(crate) consoles: Consoles,
-    /// The address of the metadata service.
+    /// Address of the metadata service.
     pub(crate) service: String,
 }
 
-/// The desired state of a server: `None` once it has been deleted.
+/// Desired state of a server: `None` after its deletion.
 pub(crate) type Wanted = Option<Instance>;
 
 /// Why a machine ended.
 enum End {
-    /// It was stopped, because the server was stopped, deleted or rebooted.
+    /// The machine was stopped, because the server was stopped, deleted or rebooted.
     Stopped,
-    /// It ended by itself.
+    /// The machine ended on its own.
     Itself(io::Result<ExitStatus>),
 }
 
-/// The process of a machine's runner, as it is stored on disk.
+/// Process of a machine's runner, as stored on disk.
 #[derive(Deserialize, Serialize)]
 struct Left {
     pid: u32,
     started: u64,
 }
 
-/// The machine of one server.
+/// Machine of one server.
 pub(crate) struct Guest {
     shared: Arc<Shared>,
     id: String,
     directory: PathBuf,
     wanted: watch::Receiver<Wanted>,
-    /// The boot that ended by itself: the machine starts again only with another one.
+    /// Boot that ended on its own: the machine starts again only with another one.
     spent: Option<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Guest {
         let _ = std::fs::remove_file(self.directory.join("runner.json"));
     }
 
-    /// Tells the machine of its volumes, and the cloud what the machine did with them.
+    /// Passes the volumes to the machine, and the machine's answers to the cloud.
     fn follow(&self, instance: &Instance, disks: &mut Disks) {
         let servers = &self.shared.servers;
         if disks.begins_to_answer() {
@@ -183,7 +183,7 @@ impl Guest {
         Ok((document.to_string().into_bytes(), disks))
     }
 
-    /// Stores the process on disk, so that the next start of the cloud ends the runner if this process is killed.
+    /// Stores the process on disk: if this process is killed, the next start of the cloud ends the runner.
     fn note(&self, process: &Process) {
         let left = process.id().and_then(|pid| {
             let started = process::started(pid)?;

@@ -1,8 +1,8 @@
-//! Which server's machine has a fixed address.
+//! Servers behind fixed addresses.
 //!
-//! Fixed addresses are not unique in a cloud: each network may have the same subnet. Machines share one network, so only
-//! one of them can have an address: that of the first server, until this is deleted. A later one with the same address
-//! does not take it away.
+//! Fixed addresses are not unique in a cloud: each network may have the same subnet. Machines share one network, so
+//! only one of them can have an address: the machine of the first server, until its deletion. A later server with the
+//! same address does not get it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::machine::{Machine, Servers};
 use crate::world::{Member, World};
 
-/// The servers that have the fixed addresses.
+/// Servers with their fixed addresses.
 pub(crate) struct Hosts {
     servers: Arc<dyn Servers>,
     holders: BTreeMap<IpAddr, String>,
@@ -50,15 +50,14 @@ impl Hosts {
         self.holders.contains_key(&address)
     }
 
-    /// The machine that has the address on the port with this id.
+    /// Returns the machine with the address on the port with this id.
     pub(crate) fn behind(&self, address: IpAddr, port_id: &str) -> Option<Machine> {
         let machine = self.servers.machine(self.holders.get(&address)?)?;
         let has_port = machine.ports.iter().any(|port| port.id == port_id);
         has_port.then_some(machine)
     }
 
-    /// True if the address of a member is that of another server's machine than the one that the load balancer reaches
-    /// there.
+    /// True if the address of a member belongs to the machine of another server than the one behind the load balancer.
     pub(crate) fn is_elsewhere(&self, member: &Member) -> bool {
         let holder = self.holders.get(&member.at.ip());
         holder.is_some_and(|holder| Some(holder) != member.server.as_ref())

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::machine::{Address, Machine, Port};
 use crate::world::Instance;
 
-/// The versions of OpenStack metadata that Nova lists; all have the same content here.
+/// Versions of OpenStack metadata that Nova lists; all have the same content here.
 const VERSIONS: [&str; 10] = [
     "2012-08-10",
     "2013-04-04",
@@ -21,7 +21,7 @@ const VERSIONS: [&str; 10] = [
     "latest",
 ];
 
-/// The versions of EC2 metadata.
+/// Versions of EC2 metadata.
 const EC2_VERSIONS: [&str; 10] = [
     "1.0",
     "2007-01-19",
@@ -35,7 +35,7 @@ const EC2_VERSIONS: [&str; 10] = [
     "latest",
 ];
 
-/// The content of a path; `None` if Nova has none.
+/// Returns the content of a path; `None` if Nova has none.
 pub(crate) fn content(instance: &Instance, machine: &Machine, path: &str) -> Option<Vec<u8>> {
     let path = path.trim_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
@@ -85,7 +85,7 @@ fn user_data(instance: &Instance) -> Option<Vec<u8>> {
     instance.user_data.as_ref().map(|data| data.to_vec())
 }
 
-/// The host name of the server, with Nova's default of `dhcp_domain`.
+/// Returns the host name of the server, with Nova's default of `dhcp_domain`.
 fn host_name(instance: &Instance) -> String {
     format!("{}.novalocal", instance.hostname)
 }
@@ -169,7 +169,7 @@ fn network(number: usize, link: &str, port: &Port, address: &Address) -> Value {
     network
 }
 
-/// The EC2 metadata as a tree: an object is a directory.
+/// Returns the EC2 metadata as a tree: an object is a directory.
 fn ec2(instance: &Instance, machine: &Machine) -> Value {
     let address = instance.fixed_ips.iter().find(|address| address.is_ipv4());
     let mut tree = json!({
@@ -197,12 +197,12 @@ fn ec2(instance: &Instance, machine: &Machine) -> Value {
     tree
 }
 
-/// The first eight hexadecimal digits of an id.
+/// Returns the first eight hexadecimal digits of an id.
 fn short(id: &str) -> String {
     id.chars().filter(char::is_ascii_hexdigit).take(8).collect()
 }
 
-/// The content at a path of the tree.
+/// Returns the content at a path of the tree.
 fn below(tree: &Value, path: &[&str]) -> Option<Vec<u8>> {
     let mut at = tree;
     for part in path.iter().filter(|part| !part.is_empty()) {

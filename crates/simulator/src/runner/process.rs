@@ -1,4 +1,4 @@
-//! The process of a guest runner, and its process group.
+//! Process of a guest runner, and its process group.
 
 use std::io;
 use std::path::Path;
@@ -12,12 +12,12 @@ use tokio::task::JoinSet;
 
 use super::console::Consoles;
 
-/// The pause after a full read, so that endless output does not use a whole CPU.
+/// Pause after a full read, so that endless output does not use a whole CPU.
 const BREATH: Duration = Duration::from_millis(5);
-/// The time to read remaining output after the runner's end: a process that left the group may keep the pipe open.
+/// Time to read remaining output after the runner's end: a process that left the group may keep the pipe open.
 const REST: Duration = Duration::from_secs(5);
 
-/// A running guest runner.
+/// Running guest runner.
 pub(crate) struct Process {
     child: Child,
     group: Option<Pid>,
@@ -25,10 +25,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts `program` in `directory` with `document` on its standard input.
+    /// Starts `program` in `directory` with `document` on the standard input.
     ///
     /// # Errors
-    /// If the program is missing or cannot be executed.
+    /// The program is missing or cannot be executed.
     pub(crate) fn start(
         program: &Path,
         directory: &Path,
@@ -50,7 +50,7 @@ impl Process {
             .and_then(Pid::from_raw);
         let mut readers = JoinSet::new();
         if let Some(mut input) = child.stdin.take() {
-            // A runner may close its standard input without reading it: a broken pipe is no error.
+            // A runner may close its standard input without reading: a broken pipe is no error.
             readers.spawn(async move { drop(input.write_all(&document).await) });
         }
         if let Some(output) = child.stdout.take() {
@@ -66,7 +66,7 @@ impl Process {
         })
     }
 
-    /// The id of the process, until it has ended.
+    /// Returns the id of the process, until its end.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.id()
     }
@@ -82,7 +82,7 @@ impl Process {
         Ok(status)
     }
 
-    /// Sends SIGTERM to the runner, and kills its group if it has not ended after `patience`.
+    /// Sends SIGTERM to the runner, and kills its group if the runner still runs after `patience`.
     pub(crate) async fn stop(&mut self, patience: Duration) {
         if let Some(pid) = self.group.filter(|_| self.child.id().is_some()) {
             let _ = kill_process(pid, Signal::TERM);
@@ -118,8 +118,8 @@ async fn read(mut from: impl AsyncRead + Unpin, consoles: Consoles, instance: St
     }
 }
 
-/// The start time of a process, in clock ticks since the system's boot: it distinguishes processes with the same id.
-/// `None` if the process does not exist.
+/// Returns the start time of a process, in clock ticks since the system's boot, to distinguish processes with the same
+/// id. `None` for an unknown process.
 pub(crate) fn started(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
@@ -127,7 +127,7 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     fields.get(19)?.parse().ok()
 }
 
-/// Kills the group of a runner that an earlier process has left.
+/// Kills the group of a runner left by an earlier process.
 pub(crate) fn end_left_behind(pid: u32, ticks: u64) {
     if started(pid) == Some(ticks)
         && let Some(group) = i32::try_from(pid).ok().and_then(Pid::from_raw)

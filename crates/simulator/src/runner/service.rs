@@ -1,4 +1,4 @@
-//! The metadata service: servers are identified by the source address of their requests.
+//! Metadata service: the source address of a request identifies the server.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ async fn answer(
     }
 }
 
-/// The content for the server with an address; none if several servers have it.
+/// Returns the content for the server with an address; `None` if several servers have the address.
 fn content(source: &Source, address: IpAddr, path: &str) -> Option<Vec<u8>> {
     let world = Arc::clone(&source.world.borrow());
     let mut owners = world

@@ -69,7 +69,7 @@ fn instance() -> Instance {
         name: "Node 1".to_owned(),
         project_id: "p".to_owned(),
         user_data: Some(Bytes::from_static(b"no cloud-config at all\n")),
-        // The metadata service identifies servers by their address; this test connects from the loopback.
+        // The metadata service identifies servers by address; this test connects from the loopback.
         fixed_ips: vec![[127, 0, 0, 1].into()],
         availability_zone: "az1".to_owned(),
         metadata: BTreeMap::from([("role".to_owned(), "worker".to_owned())]),
@@ -262,7 +262,7 @@ async fn a_running_machine_sees_volumes_come_grow_and_go() {
     assert_eq!(bed.volume(id).unwrap(), document);
     bed.volumes(&[(id, 2)]);
     eventually("its growth", || bed.volume(id).unwrap()["size_gib"] == 2).await;
-    // Those of a start are there when the program begins.
+    // The volumes of a start are there when the program begins.
     bed.change(|server| server.boot = 2);
     bed.shows("started 2 times\n").await;
     assert!(bed.volume(id).is_some());

@@ -1,16 +1,16 @@
-//! Which server has an address, as seen from a subnet: addresses are unique in a subnet alone.
+//! Server of an address, as seen from a subnet: addresses are unique in a subnet alone.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-/// The ports of servers, and the subnets that routers connect.
+/// Ports of servers, and the subnets connected by routers.
 #[derive(Debug, Default)]
 pub struct Reach {
     /// Servers by subnet and address.
     servers: HashMap<(String, IpAddr), String>,
-    /// The routers with an interface in a subnet.
+    /// Routers with an interface in a subnet.
     routers: HashMap<String, Vec<String>>,
-    /// The subnets in which a router has an interface.
+    /// Subnets in which a router has an interface.
     subnets: HashMap<String, Vec<String>>,
 }
 
@@ -27,7 +27,7 @@ impl Reach {
         }
     }
 
-    /// The server with an address in a subnet, or else in one that a router connects with it.
+    /// Returns the server with an address in a subnet, or else in a subnet connected by a router.
     #[must_use]
     pub fn server(&self, subnet: &str, address: IpAddr) -> Option<&str> {
         let of = |subnet: &str| self.servers.get(&(subnet.to_owned(), address));

@@ -110,7 +110,7 @@ pub(crate) static LISTENER: Collection = Collection {
     missing,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/listeners", |call| LISTENER.list(call))
@@ -130,7 +130,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// Adds a listener to a load balancer, with the pool inside it if there is one.
+/// Adds a listener to a load balancer, with the pool inside, if there is one. Returns the [`Doc`] of the listener.
 pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Result<Doc, Fault> {
     let mut doc = fresh(call, ATTRIBUTES, given, ("listener", "Listener"))?;
     doc.set("loadbalancer_id", balancer);
@@ -234,7 +234,7 @@ fn known_pool(call: &Call<'_>, id: &str, balancer: &str) -> Result<(), Fault> {
         .ok_or_else(|| Fault::missing(format!("Pool {id} not found.")))
 }
 
-/// Each entry is a CIDR, of the family of an address of the load balancer's.
+/// Returns a [`Fault`] unless each entry is a CIDR, of the family of an address of the load balancer.
 fn check_cidrs(call: &Call<'_>, balancer: &str, doc: &Doc) -> Result<(), Fault> {
     let balancer = call.state.get(Kind::LoadBalancer, balancer);
     let mut vips = Vec::new();

@@ -48,7 +48,7 @@ pub(crate) static LOAD_BALANCER: Collection = Collection {
     missing,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/loadbalancers", |call| LOAD_BALANCER.list(call))

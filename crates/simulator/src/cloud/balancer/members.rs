@@ -49,7 +49,7 @@ pub(crate) static MEMBER: Collection = Collection {
     missing,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/pools/{pool_id}/members", |call| {
@@ -76,7 +76,8 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The members of a pool by address and port, which are unique in it: a pool has up to thousands, all of which one request may name.
+/// Members of a pool by address and port, unique within the pool: a pool has up to thousands of members, and one
+/// request may name all of them.
 pub(crate) struct Places(BTreeMap<(String, i64), String>);
 
 impl Places {
@@ -94,7 +95,7 @@ fn place(member: &Doc) -> (String, i64) {
     (member.text("address").to_owned(), port)
 }
 
-/// Adds a member to a pool whose members have these places.
+/// Adds a member to a pool whose members have these [`Places`].
 pub(crate) fn create_in(
     call: &mut Call<'_>,
     (pool, places): (&Doc, &mut Places),
@@ -144,7 +145,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
 }
 
-/// PUT of all members, which are identified by address and port. With `additive_only`, none is removed.
+/// PUT of all members, identified by address and port. With `additive_only`, none is removed.
 fn batch(call: &mut Call<'_>) -> Answer {
     let pool = POOL.find_writable(call, call.parameter("pool_id"))?;
     let Some(Value::Array(wanted)) = call.body.get("members").cloned() else {

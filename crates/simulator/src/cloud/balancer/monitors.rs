@@ -58,7 +58,7 @@ pub(crate) static MONITOR: Collection = Collection {
     missing,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/healthmonitors", |call| MONITOR.list(call))
@@ -74,7 +74,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// Adds the monitor of a pool.
+/// Adds the monitor of a pool, and returns its [`Doc`].
 pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<Doc, Fault> {
     let mut doc = fresh(
         call,

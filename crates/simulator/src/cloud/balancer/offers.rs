@@ -1,5 +1,5 @@
-//! Flavors and availability zones of load balancers, which administrators create from profiles, and their effects on
-//! load balancers that refer to them.
+//! Flavors and availability zones of load balancers, created by administrators from profiles, and their effects on load
+//! balancers.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const FLAVOR_ATTRIBUTES: &[Attribute] = &[
     fixed("id"),
 ];
 
-/// The name of a zone is its id, and cannot be changed.
+/// Attributes of a zone. The name is the id, and cannot be changed.
 const ZONE_ATTRIBUTES: &[Attribute] = &[
     attribute("name", Shape::Text(255), Preset::Required),
     attribute("description", Shape::Text(255), Preset::Text(""))
@@ -39,11 +39,11 @@ const ZONE_ATTRIBUTES: &[Attribute] = &[
 struct Offers {
     collection: Collection,
     profiles: &'static profiles::Profiles,
-    /// The field that names a profile.
+    /// Field with the profile.
     profile: &'static str,
-    /// The field of load balancers that refers to one.
+    /// Field of load balancers with the flavor or zone.
     field: &'static str,
-    /// Its name in errors about duplicate names and failed deletions.
+    /// Name of the record in errors about duplicate names and failed deletions.
     record: &'static str,
     title: &'static str,
 }
@@ -84,7 +84,7 @@ static ZONE: Offers = Offers {
     title: "Availability Zone",
 };
 
-/// The operations: anyone reads, administrators write.
+/// Registers the operations: anyone reads, administrators write.
 pub(crate) fn routes(table: &mut Table<'_>) {
     kind(
         table,
@@ -215,7 +215,7 @@ pub(crate) fn choose(call: &Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
     profiles::enabled(balancer.text("provider"))
 }
 
-/// Rejects an address in a network that the load balancer's zone does not allow.
+/// Returns a [`Fault`] for an address in a network outside of the load balancer's zone.
 pub(crate) fn allowed_network(call: &Call<'_>, balancer: &Doc) -> Result<(), Fault> {
     let Some(profile) = chosen(call, &ZONE, balancer, "Invalid availability zone.")? else {
         return Ok(());
@@ -238,7 +238,7 @@ pub(crate) fn allowed_network(call: &Call<'_>, balancer: &Doc) -> Result<(), Fau
     ))
 }
 
-/// The profile of the flavor or zone of a load balancer; `None` if it has none.
+/// Returns the [`Doc`] of the profile of a load balancer's flavor or zone; `None` without one.
 fn chosen(
     call: &Call<'_>,
     offers: &Offers,

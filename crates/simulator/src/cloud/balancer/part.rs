@@ -1,4 +1,4 @@
-//! Operations that load balancers and all their parts share.
+//! Operations common to load balancers and all their parts.
 
 use serde_json::{Value, json};
 
@@ -15,15 +15,15 @@ use crate::cloud::state::State;
 
 use super::status;
 
-/// The answer to parts inside a part: Octavia documents a pool inside a listener, and members and a monitor inside a pool,
-/// but creates them with a load balancer only. Elsewhere they reach its database as they are (`create_listener` and
-/// `create_pool` of octavia/db/prepare.py, as of Zed), which fails with this text.
+/// Returns the [`Fault`] for parts inside a part: Octavia documents a pool inside a listener, and members and a monitor
+/// inside a pool, but creates such parts with a load balancer only. Elsewhere they reach the database unchanged
+/// (`create_listener` and `create_pool` of octavia/db/prepare.py, as of Zed), which fails with this text.
 pub(crate) fn not_in_a_tree() -> Fault {
     let message = "'dict' object has no attribute '_sa_instance_state'";
     Fault::new(500, "InternalServerError", message)
 }
 
-/// Validates the body of a creation and adds the standard fields.
+/// Validates the body of a creation, and returns a [`Doc`] with the standard fields.
 pub(crate) fn fresh(
     call: &mut Call<'_>,
     table: &[Attribute],
@@ -67,7 +67,7 @@ pub(crate) fn fresh(
     Ok(doc)
 }
 
-/// Rejects an invalid body: Octavia validates it before it checks for locks.
+/// Returns a [`Fault`] for an invalid body: Octavia validates the body before checking for locks.
 pub(crate) fn sound(call: &Call<'_>, table: &[Attribute], given: &Doc) -> Result<(), Fault> {
     let mut given = given.clone();
     given.remove("project_id");
@@ -96,7 +96,7 @@ pub(crate) fn update(call: &mut Call<'_>, collection: &Collection, id: &str) -> 
     ))
 }
 
-/// Applies validated changes to a part and marks it pending.
+/// Applies validated changes to a part, marks the part pending, and returns its [`Doc`].
 pub(crate) fn apply(call: &mut Call<'_>, kind: Kind, id: &str, changes: &Doc) -> Doc {
     let now = naive(call.now());
     call.state.edit(kind, id, |doc| {
@@ -112,7 +112,7 @@ pub(crate) fn apply(call: &mut Call<'_>, kind: Kind, id: &str, changes: &Doc) ->
         .unwrap_or_default()
 }
 
-/// DELETE of a part: it is removed when the load balancer is unlocked.
+/// DELETE of a part. The part is removed once the load balancer is unlocked.
 pub(crate) fn remove(call: &mut Call<'_>, collection: &Collection, id: &str) -> Answer {
     let old = collection.find_writable(call, id)?;
     let balancer = balancer_of(&old).to_owned();
@@ -122,7 +122,7 @@ pub(crate) fn remove(call: &mut Call<'_>, collection: &Collection, id: &str) -> 
     Ok(Reply::empty(204))
 }
 
-/// The load balancer of a part, or the load balancer itself.
+/// Returns the id of the load balancer of a part, or of the load balancer itself.
 pub(crate) fn balancer_of(doc: &Doc) -> &str {
     match doc.text("loadbalancer_id") {
         "" => doc.text("id"),
@@ -130,7 +130,7 @@ pub(crate) fn balancer_of(doc: &Doc) -> &str {
     }
 }
 
-/// `[{id}, ...]` of the parts of a kind whose field has a value.
+/// Returns `[{id}, ...]` of the parts of a [`Kind`] whose field has a value.
 pub(crate) fn references(state: &State, kind: Kind, field: &'static str, value: &str) -> Value {
     if value.is_empty() {
         return json!([]);

@@ -81,7 +81,7 @@ static RULE: Collection = Collection {
     missing: |id| Fault::missing(format!("L7Rule {id} not found.")),
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/l7policies", |call| POLICY.list(call))

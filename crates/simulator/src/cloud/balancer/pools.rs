@@ -57,7 +57,7 @@ pub(crate) static POOL: Collection = Collection {
     missing,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.0/lbaas/pools", |call| POOL.list(call))
@@ -72,7 +72,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v2.0/lbaas/pools/{id}", delete);
 }
 
-/// Rejects a pool whose protocol does not fit that of its listener.
+/// Returns a [`Fault`] for a pool whose protocol does not fit the listener's protocol.
 pub(crate) fn check_protocol(listener: &str, pool: &str) -> Result<(), Fault> {
     let valid: &[&str] = match listener {
         "TCP" => &["HTTP", "HTTPS", "PROXY", "PROXYV2", "TCP"],
@@ -90,7 +90,7 @@ pub(crate) fn check_protocol(listener: &str, pool: &str) -> Result<(), Fault> {
     }
 }
 
-/// Rejects session persistence that Octavia does not have.
+/// Returns a [`Fault`] for session persistence unknown to Octavia.
 fn check_persistence(pool: &Doc, given: &Doc) -> Result<(), Fault> {
     let Some(Value::Object(persistence)) = given.get("session_persistence") else {
         return Ok(());
@@ -116,7 +116,7 @@ fn check_persistence(pool: &Doc, given: &Doc) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Adds a pool to a load balancer, with the members and the monitor inside it.
+/// Adds a pool to a load balancer, with the members and the monitor inside. Returns the [`Doc`] of the pool.
 pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Result<Doc, Fault> {
     let mut doc = fresh(call, ATTRIBUTES, given, ("pool", "Pool"))?;
     check_persistence(&doc, &doc)?;

@@ -1,7 +1,7 @@
 //! Profiles of flavors and of availability zones: options of a provider under a name.
 //!
-//! The rules are those of Octavia 11: `api/v2/controllers/{flavor,availability_zone}_profiles.py`, the schemas of the
-//! amphora provider, and the status codes of its errors (an unknown option is a 501).
+//! The rules are Octavia 11's: `api/v2/controllers/{flavor,availability_zone}_profiles.py`, the schemas of the amphora
+//! provider, and the status codes of its errors (an unknown option is a 501).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
-/// The enabled providers with their descriptions.
+/// Enabled providers with their descriptions.
 pub(crate) const PROVIDERS: [(&str, &str); 2] = [
     ("amphora", "The Octavia Amphora driver."),
     ("octavia", "Deprecated alias of the Octavia Amphora driver."),
@@ -52,7 +52,7 @@ const ZONE_ATTRIBUTES: &[Attribute] = &[
     fixed("id"),
 ];
 
-/// The options of the amphora provider in a flavor profile, with its descriptions.
+/// Options of the amphora provider in a flavor profile, with the provider's descriptions.
 pub(crate) const FLAVOR_OPTIONS: [(&str, &str); 3] = [
     (
         "loadbalancer_topology",
@@ -62,7 +62,7 @@ pub(crate) const FLAVOR_OPTIONS: [(&str, &str); 3] = [
     ("amp_image_tag", "The amphora image tag."),
 ];
 
-/// The options of the amphora provider in a zone profile.
+/// Options of the amphora provider in a zone profile.
 pub(crate) const ZONE_OPTIONS: [(&str, &str); 3] = [
     ("compute_zone", "The compute availability zone."),
     (
@@ -78,13 +78,13 @@ pub(crate) const ZONE_OPTIONS: [(&str, &str); 3] = [
 /// One of the two kinds of profile.
 pub(crate) struct Profiles {
     pub(crate) collection: Collection,
-    /// The field with the provider's options, as JSON in a string.
+    /// Field with the provider's options, as JSON in a string.
     data: &'static str,
     options: &'static [(&'static str, &'static str)],
-    /// The kind that refers to these profiles, and the field of the reference.
+    /// [`Kind`] with a reference to these profiles, and the field of the reference.
     user: Kind,
     reference: &'static str,
-    /// Its name in errors.
+    /// Name in errors.
     title: &'static str,
 }
 
@@ -126,7 +126,7 @@ pub(crate) static ZONE_PROFILE: Profiles = Profiles {
     title: "Availability Zone Profile",
 };
 
-/// The operations, which are for administrators only.
+/// Registers the operations, for administrators only.
 pub(crate) fn routes(table: &mut Table<'_>) {
     kind(
         table,
@@ -227,12 +227,12 @@ fn used(state: &State, profiles: &Profiles, id: &str) -> bool {
     state.count_by(profiles.user, profiles.reference, id) > 0
 }
 
-/// Octavia's error for a resource that another one refers to.
+/// Returns Octavia's [`Fault`] for a resource that another one refers to.
 pub(crate) fn in_use(what: &str, id: &str) -> Fault {
     Fault::conflict(format!("{what} {id} is in use and cannot be modified."))
 }
 
-/// The options of a profile, parsed from the string in which they are sent.
+/// Returns the options of a profile, parsed from the string sent by the client.
 fn options(doc: &Doc, profiles: &Profiles) -> Result<Value, Fault> {
     let text = doc.text(profiles.data);
     serde_json::from_str(text).map_err(|_| {
@@ -243,7 +243,7 @@ fn options(doc: &Doc, profiles: &Profiles) -> Result<Value, Fault> {
     })
 }
 
-/// Rejects providers that are not enabled.
+/// Returns a [`Fault`] for a provider that is not enabled.
 pub(crate) fn enabled(provider: &str) -> Result<(), Fault> {
     if PROVIDERS.iter().any(|(name, _)| *name == provider) {
         return Ok(());
@@ -251,8 +251,8 @@ pub(crate) fn enabled(provider: &str) -> Result<(), Fault> {
     Err(Fault::bad(format!("Provider '{provider}' is not enabled.")))
 }
 
-/// Rejects what the provider rejects: unknown options (501), and references to resources that do not exist, which
-/// Octavia treats as a failure of the provider (500).
+/// Rejects options that the provider rejects: unknown options (501), and references to unknown resources, which Octavia
+/// treats as a failure of the provider (500).
 fn provider_takes(
     call: &Call<'_>,
     profiles: &Profiles,
@@ -301,7 +301,7 @@ fn provider_takes(
     }
 }
 
-/// The first resource in the options that does not exist.
+/// Returns the first unknown resource in the options.
 fn absent(call: &Call<'_>, options: &Doc) -> Option<String> {
     let named = |field: &str| Some(options.text(field)).filter(|text| !text.is_empty());
     if let Some(flavor) =

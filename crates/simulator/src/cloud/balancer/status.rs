@@ -1,4 +1,4 @@
-//! PENDING and ACTIVE: a load balancer and all its parts are locked while any of them changes.
+//! PENDING and ACTIVE: a load balancer and all its parts are locked during a change of any of them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::cloud::network;
 use crate::cloud::state::State;
 use crate::machine::Member;
 
-/// The kinds of a load balancer's parts, innermost first.
+/// Kinds of a load balancer's parts, innermost first.
 pub(crate) const PARTS: [Kind; 6] = [
     Kind::L7Rule,
     Kind::L7Policy,
@@ -31,7 +31,7 @@ pub(crate) fn transition(state: &mut State, action: &str, id: &str) {
     }
 }
 
-/// The load balancer, if it is not locked.
+/// Returns the [`Doc`] of the load balancer, unless locked.
 pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     let balancer = call
         .accessible(Kind::LoadBalancer, id)
@@ -42,7 +42,7 @@ pub(crate) fn mutable(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     }
 }
 
-/// Puts a load balancer into ERROR, as when its amphorae cannot be reached; returns whether it exists.
+/// Puts a load balancer into ERROR, as when its amphorae cannot be reached; returns false for an unknown one.
 pub(crate) fn fail(state: &mut State, id: &str) -> bool {
     let found = state.get(Kind::LoadBalancer, id).is_some();
     if found {
@@ -54,14 +54,14 @@ pub(crate) fn fail(state: &mut State, id: &str) -> bool {
     found
 }
 
-/// Octavia's error for a locked load balancer.
+/// Returns Octavia's [`Fault`] for a locked load balancer.
 pub(crate) fn immutable(id: &str) -> Fault {
     Fault::conflict(format!(
         "Load Balancer {id} is immutable and cannot be updated."
     ))
 }
 
-/// Locks the load balancer for a change of one of its parts; a later transition unlocks it.
+/// Locks the load balancer for a change of one of its parts; a later [`Transition`] unlocks it.
 pub(crate) fn lock(call: &mut Call<'_>, id: &str) {
     let now = naive(call.now());
     call.state.edit(Kind::LoadBalancer, id, |doc| {
@@ -115,7 +115,7 @@ fn settle(state: &mut State, id: &str) {
     operate(state, id);
 }
 
-/// Records whether a member answers; only health monitors use it.
+/// Records the health of a member; only health monitors use the record.
 pub(crate) fn answers(state: &mut State, member: &Member) {
     let balancer = &member.load_balancer_id;
     let found = state.by(Kind::Member, "loadbalancer_id", balancer);
@@ -133,8 +133,9 @@ pub(crate) fn answers(state: &mut State, member: &Member) {
     operate(state, balancer);
 }
 
-/// Sets operating states: everything enabled is ONLINE, and members without a monitor are NO_MONITOR. A member that does not
-/// answer its monitor is in ERROR; its pool, and what leads there, is DEGRADED, and in ERROR if no member answers.
+/// Sets operating states: everything enabled is ONLINE, and members without a monitor are NO_MONITOR. A member that
+/// does not answer its monitor is in ERROR; its pool, and everything in front of the pool, is DEGRADED, or in ERROR if
+/// no member answers.
 fn operate(state: &mut State, id: &str) {
     for member in state.by(Kind::Member, "loadbalancer_id", id) {
         let monitored = state.count_by(Kind::HealthMonitor, "pool_id", member.text("pool_id")) > 0;

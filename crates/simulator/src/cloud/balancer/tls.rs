@@ -1,4 +1,4 @@
-//! The certificates of listeners, which Octavia reads from the key manager with the rights of the caller.
+//! Certificates of listeners, read by Octavia from the key manager with the rights of the caller.
 
 use crate::cloud::attribute::python_list;
 use crate::cloud::call::Call;
@@ -7,7 +7,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::secrets::{Certificate, certificate};
 
 const TERMINATED: &str = "TERMINATED_HTTPS";
-/// The fields that Octavia counts as references of certificates.
+/// Fields that Octavia counts as references of certificates.
 const CLIENT_CA: &str = "client_ca_tls_container_ref";
 const DEFAULT: &str = "default_tls_container_ref";
 const SNI: &str = "sni_container_refs";
@@ -24,7 +24,8 @@ pub(super) fn check_new(call: &Call<'_>, listener: &Doc) -> Result<(), Fault> {
     check(call, listener.text("protocol"), listener)
 }
 
-/// Checks the references in a body for a listener of this protocol.
+/// Checks the certificate references in a body for a listener of this protocol, and each [`Certificate`] behind a
+/// reference.
 pub(super) fn check(call: &Call<'_>, protocol: &str, given: &Doc) -> Result<(), Fault> {
     let mut references: Vec<&str> = given.texts(SNI).collect();
     let default = given.text(DEFAULT);

@@ -1,4 +1,4 @@
-//! A load balancer with its nested parts.
+//! Load balancer with its nested parts.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
                 &of(Kind::Member, "pool_id", doc.text("id")),
             ),
         );
-        // Octavia builds this answer before it has read the monitor back.
+        // Octavia builds this answer before reading the monitor back.
         out.set("healthmonitor", Value::Null);
         out.remove("healthmonitor_id");
         out.remove("loadbalancers");
@@ -47,7 +47,7 @@ pub(crate) fn fill(call: &Call<'_>, balancer: &mut Doc) {
     balancer.set("listeners", all);
 }
 
-/// Both states of each resource, as in the answer to GET .../status.
+/// Returns both states of each resource, as in the answer to GET .../status.
 pub(crate) fn statuses(state: &State, balancer: &Doc) -> Value {
     let base = |doc: &Doc| {
         json!({"id": doc.text("id"), "name": doc.text("name"),

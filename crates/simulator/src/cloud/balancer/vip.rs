@@ -8,7 +8,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 
-/// The device owner of such ports.
+/// Device owner of such ports.
 pub(crate) const OWNER: &str = "Octavia";
 
 /// Finds or creates the port, and sets address, port, subnet and network of the load balancer.
@@ -89,7 +89,7 @@ pub(crate) fn plug(call: &mut Call<'_>, balancer: &mut Doc) -> Result<(), Fault>
     Ok(())
 }
 
-/// The further addresses of the request, whose subnets are in the network of the first one.
+/// Returns the further addresses of the request. Their subnets must be in the network of the first one.
 fn additional(call: &Call<'_>, balancer: &Doc, network: &str) -> Result<Vec<Value>, Fault> {
     let mut wanted = Vec::new();
     for vip in balancer.list("additional_vips") {
@@ -110,7 +110,7 @@ fn additional(call: &Call<'_>, balancer: &Doc, network: &str) -> Result<Vec<Valu
     Ok(wanted)
 }
 
-/// The address of a given port: the requested one, that of the requested subnet, or the only one.
+/// Returns the address of a given port: the requested one, the one in the requested subnet, or the only one.
 fn of_port(balancer: &Doc, port: &Doc) -> Result<Value, Fault> {
     let fixed = port.list("fixed_ips");
     let (address, subnet) = (balancer.text("vip_address"), balancer.text("vip_subnet_id"));

@@ -11,7 +11,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 use crate::cloud::network;
 
-/// Performs the action in the body and records it.
+/// Performs and records the action in the body.
 pub(crate) fn act(call: &mut Call<'_>) -> Answer {
     let named = |call: &Call<'_>| call.body.as_object()?.keys().next().cloned();
     let action = named(call).unwrap_or_default();

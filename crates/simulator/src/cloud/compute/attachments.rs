@@ -1,4 +1,4 @@
-//! Block devices of a new server: its boot device and its volumes.
+//! Block devices of a new server: boot device and volumes.
 
 use serde_json::{Value, json};
 
@@ -8,9 +8,9 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::volume;
 
-/// The boot device of a server, and its volumes.
+/// Boot device and volumes of a server.
 pub(crate) struct Plan {
-    /// The image's id, empty when it boots from a volume.
+    /// Id of the image, empty for a server that boots from a volume.
     pub(crate) image: String,
     pub(crate) image_name: String,
     pub(crate) devices: Vec<Device>,
@@ -33,7 +33,7 @@ enum Source {
     },
 }
 
-/// Reads `imageRef` and `block_device_mapping_v2`.
+/// Makes a [`Plan`] from `imageRef` and `block_device_mapping_v2`.
 pub(crate) fn plan(call: &Call<'_>, given: &Doc) -> Result<Plan, Fault> {
     let image_id = given
         .text("imageRef")

@@ -1,4 +1,4 @@
-//! Availability zones, and the hosts and services that administrators see.
+//! Availability zones, and the hosts and services visible to administrators.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::cloud::clock::naive_micros;
 use crate::cloud::identity_hash;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-availability-zone", zones)
@@ -104,12 +104,12 @@ fn hypervisors(call: &mut Call<'_>, detail: bool) -> Answer {
     Ok(Reply::ok(json!({"hypervisors": all})))
 }
 
-/// The one host of a zone.
+/// Returns the only host of a zone.
 fn host(zone: &str) -> String {
     format!("{zone}-cmp1")
 }
 
-/// An id derived from the name of a zone.
+/// Returns an id derived from the name of a zone.
 fn id_of(zone: &str) -> String {
     let hash = identity_hash(zone);
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
@@ -123,7 +123,7 @@ fn id_of(zone: &str) -> String {
     parts.join("-")
 }
 
-/// Nova's extensions: alias, name and description of each. All of them are part of every Nova since 2.1.
+/// Returns alias, name and description of each of Nova's extensions. All of them are part of every Nova since 2.1.
 fn extensions() -> Vec<Value> {
     let all: Vec<[String; 3]> =
         serde_json::from_str(include_str!("extensions.json")).unwrap_or_default();

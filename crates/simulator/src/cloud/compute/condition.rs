@@ -1,9 +1,9 @@
-//! In which states a server can be changed.
+//! States in which a server can be changed.
 
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 
-/// Refuses an action on a server that is in the midst of another one, or has none of the statuses.
+/// Returns a [`Fault`] for an action on a server in the midst of another one, or with none of the statuses.
 pub(super) fn allowed(doc: &Doc, action: &str, statuses: &[&str]) -> Result<(), Fault> {
     let id = doc.text("id");
     if !doc.text("_task").is_empty() {

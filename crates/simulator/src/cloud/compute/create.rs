@@ -17,10 +17,10 @@ use crate::cloud::service::Service;
 
 use super::attachments;
 
-/// The longest user data, base64 encoded (nova `servers.py` schema, `maxLength`).
+/// Longest user data, base64 encoded (nova `servers.py` schema, `maxLength`).
 const USER_DATA_LIMIT: usize = 65_535;
 
-/// The fields of a request body, with the microversion that introduced each.
+/// Fields of a request body, each with the microversion that introduced the field.
 const FIELDS: &[(&str, u32)] = &[
     ("name", 1),
     ("flavorRef", 1),
@@ -120,7 +120,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(202, body).header("location", location))
 }
 
-/// The host name that Nova derives from a display name.
+/// Returns the host name that Nova derives from a display name.
 fn hostname(name: &str) -> String {
     let kept: String = name
         .chars()
@@ -210,7 +210,7 @@ fn check_shape(call: &Call<'_>, given: &Doc) -> Result<(), Fault> {
     user_data(given)
 }
 
-/// Nova's tag rules: 1 to 60 characters, no slash and no comma.
+/// Checks Nova's tag rules: 1 to 60 characters, no slash and no comma.
 pub(crate) fn check_tag(tag: &Value) -> Result<(), Fault> {
     match tag.as_str() {
         Some(text) if (1..=60).contains(&text.chars().count()) && !text.contains([',', '/']) => {
@@ -360,7 +360,7 @@ fn security_groups(call: &mut Call<'_>, given: &Doc) -> Result<Vec<Doc>, Fault> 
     Ok(groups)
 }
 
-/// Attaches existing ports and creates the others; returns the ids of those that Nova created and will delete.
+/// Attaches existing ports and creates the others; returns the ids of the created ports, which Nova will delete.
 fn ports(
     call: &mut Call<'_>,
     given: &Doc,
@@ -397,7 +397,7 @@ fn ports(
     Ok(created)
 }
 
-/// The project's network, if it has exactly one.
+/// Returns the project's network, if there is exactly one.
 fn automatic(call: &Call<'_>) -> Result<Vec<Value>, Fault> {
     let networks = call
         .state
@@ -471,7 +471,7 @@ pub(crate) fn make_port(
     Ok(port.text("id").to_owned())
 }
 
-/// The body without fields that must not appear in a message.
+/// Returns the body without the fields that must not appear in a message.
 fn redacted(given: &Doc) -> String {
     let mut given = given.clone();
     for secret in ["user_data", "adminPass"] {
@@ -482,7 +482,7 @@ fn redacted(given: &Doc) -> String {
     Value::Object(given).to_string()
 }
 
-/// The message of Nova's schema validation for a value of the wrong type.
+/// Returns the [`Fault`] of Nova's schema validation for a value of the wrong type.
 pub(crate) fn wrong_type(field: &str, value: &Value) -> Fault {
     Fault::bad(format!(
         "Invalid input for field/attribute {field}. Value: {value}. {value} is not of the expected type"

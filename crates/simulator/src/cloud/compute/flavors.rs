@@ -11,7 +11,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::query;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/flavors", |call| list(call, false))
@@ -43,7 +43,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// A public flavor: memory in MiB, disk in GiB.
+/// Returns the [`Doc`] of a public flavor: memory in MiB, disk in GiB.
 pub(crate) fn flavor(id: &str, name: &str, vcpus: i64, ram: i64, disk: i64) -> Doc {
     to_doc(
         json!({"id": id, "name": name, "vcpus": vcpus, "ram": ram, "disk": disk, "public": true,

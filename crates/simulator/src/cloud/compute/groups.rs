@@ -17,7 +17,7 @@ const POLICIES: [&str; 4] = [
     "soft-anti-affinity",
 ];
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-server-groups", |call| {

@@ -11,10 +11,10 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 use crate::cloud::state::State;
 
-/// How many actions of a server are recorded, besides its creation.
+/// Number of recorded actions of a server, besides the creation.
 const REMEMBERED: usize = 20;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers/{server_id}/os-instance-actions", |call| {
@@ -62,7 +62,7 @@ pub(super) fn record(state: &mut State, id: &str, user: &str, action: &str) {
     });
 }
 
-/// The actions, newest first; the creation is the last one of every server.
+/// Returns the actions, newest first; the creation is the last one of every server.
 fn actions(doc: &Doc, version: u32) -> Vec<Value> {
     let id = doc.text("id");
     let created = doc.text("created").trim_end_matches('Z');

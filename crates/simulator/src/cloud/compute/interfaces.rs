@@ -11,7 +11,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::network;
 use crate::cloud::route::Table;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers/{server_id}/os-interface", list)

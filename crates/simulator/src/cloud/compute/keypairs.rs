@@ -12,7 +12,7 @@ use crate::cloud::identity_hash;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/os-keypairs", |call| {
@@ -58,7 +58,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The user whose keypair is asked for: the caller, or from microversion 2.10 on any, if the caller is an administrator.
+/// Returns the user of the requested keypair: the caller, or any user for an administrator from microversion 2.10 on.
 fn owner(call: &Call<'_>) -> Result<String, Fault> {
     let asked = call.query.get("user_id").filter(|_| call.version >= 10);
     match asked {
@@ -155,7 +155,7 @@ fn view(call: &Call<'_>, doc: &Doc, detail: bool) -> Value {
     out
 }
 
-/// An Ed25519 pair: the public key as a line of OpenSSH, the private key as PKCS#8.
+/// Generates an Ed25519 pair: the public key as a line of OpenSSH, the private key as PKCS#8.
 fn generate() -> Result<(String, String), rcgen::Error> {
     let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
     let mut blob = Vec::new();

@@ -16,9 +16,9 @@ use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
 use crate::world::GUEST_FAULT;
 
-/// The maximum number of deleted servers in lists with `changes-since`.
+/// Maximum number of deleted servers in lists with `changes-since`.
 const REMEMBERED: usize = 2000;
-/// How soon a server is looked at again whose volume is being created.
+/// Time until another look at a server whose volume is being created.
 const AGAIN: Duration = Duration::from_millis(1);
 
 /// Applies a due transition.
@@ -39,7 +39,7 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
     }
 }
 
-/// Deletes a server. If the cloud reclaims deleted servers later, a running one becomes SOFT_DELETED; deleting it again
+/// Deletes a server. If the cloud reclaims deleted servers later, a running one becomes SOFT_DELETED; a second deletion
 /// removes it.
 pub(crate) fn delete(call: &mut Call<'_>, doc: &Doc) {
     let id = doc.text("id");
@@ -82,7 +82,7 @@ pub(crate) fn fail(state: &mut State, id: &str, code: i64, message: &str) -> boo
     })
 }
 
-/// Notes that the machine of an ACTIVE server runs no longer, as Nova does when it compares power states.
+/// Records that the machine of an ACTIVE server is off, as Nova does on a comparison of power states.
 pub(crate) fn switched_off(state: &mut State, id: &str) {
     let runs = state
         .get(Kind::Server, id)
@@ -156,7 +156,7 @@ fn spawn(state: &mut State, settings: &Settings, id: &str) {
 /// Hosts per availability zone.
 const HOSTS: u64 = 8;
 
-/// A host in the server's zone that its server group allows.
+/// Returns a host in the server's zone that fits the server group.
 fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     let zone = doc.text("_zone");
     let first = u64::from_str_radix(doc.text("id").get(..8)?, 16).ok()? % HOSTS;
@@ -186,7 +186,7 @@ fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     }
 }
 
-/// Releases ports and volumes before the server disappears, as Nova does; meanwhile its status is DELETED.
+/// Releases ports and volumes before the server disappears, like Nova; meanwhile the status is DELETED.
 fn gone(state: &mut State, settings: &Settings, id: &str) {
     let Some(doc) = state.get(Kind::Server, id) else {
         return;

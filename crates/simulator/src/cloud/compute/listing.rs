@@ -66,7 +66,7 @@ pub(crate) fn list(call: &mut Call<'_>, detail: bool) -> Answer {
     })
 }
 
-/// The servers of a page as a JSON array. The description of a server is cached until it changes.
+/// Returns the servers of a page as a JSON array. The description of a server is cached until the server changes.
 fn details(call: &mut Call<'_>, page: &[Arc<Doc>]) -> Result<String, Fault> {
     let variant = call.state.rendered.variant(&Variant {
         version: call.version,
@@ -102,7 +102,8 @@ fn unwritable(error: serde_json::Error) -> Fault {
     Fault::new(500, "computeFault", error.to_string())
 }
 
-/// Rejects what Nova's query schema rejects: unknown sort keys, unknown filters from 2.75, servers of other projects.
+/// Returns a [`Fault`] for a query outside of Nova's schema: unknown sort keys, unknown filters from 2.75, servers of
+/// other projects.
 fn allowed(call: &Call<'_>) -> Result<(), Fault> {
     let all = call
         .query
@@ -130,7 +131,7 @@ fn allowed(call: &Call<'_>) -> Result<(), Fault> {
     }
 }
 
-/// The sort keys of Nova's `schemas/servers.py`, which are filters as well.
+/// Sort keys of Nova's `schemas/servers.py`, which are filters as well.
 const SORTABLE: [&str; 26] = [
     "access_ip_v4",
     "access_ip_v6",
@@ -160,7 +161,7 @@ const SORTABLE: [&str; 26] = [
     "vm_state",
 ];
 
-/// Its other query parameters, with `uuid`, which is a sort key, too.
+/// Other query parameters of Nova, and `uuid`, which is a sort key, too.
 const FILTERS: [&str; 31] = [
     "all_projects",
     "all_tenants",
@@ -200,7 +201,8 @@ fn brief(call: &Call<'_>, doc: &Doc) -> Value {
     json!({"id": id, "name": doc.text("name"), "links": servers::links(call, "servers", id)})
 }
 
-/// The servers that the query selects, newest first: from the marker on, if it is one of them, and at most `most`.
+/// Returns the servers that match the [`Filter`], newest first: from the marker on, if the marker matches, and at most
+/// `most`.
 fn candidates(
     call: &Call<'_>,
     filter: &Filter,
@@ -316,7 +318,7 @@ impl Filter {
     }
 }
 
-/// The time in the format of servers.
+/// Converts a time to the format of servers.
 fn normal_time(text: &str) -> Option<String> {
     let text = text.replace(' ', "+");
     let parsed = text

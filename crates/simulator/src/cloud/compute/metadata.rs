@@ -11,7 +11,7 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::route::Table;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers/{server_id}/metadata", |call| {
@@ -55,10 +55,10 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .delete("/v2.1/servers/{server_id}/tags/{tag}", remove_tag);
 }
 
-/// The content type of Nova's empty answer to a new tag.
+/// Content type of Nova's empty answer to a new tag.
 const HTML: &str = "text/html; charset=UTF-8";
 
-/// The server, if the microversion supports tags.
+/// Returns the [`Doc`] of the server, if the microversion supports tags.
 fn tagged(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     if call.version < 26 {
         return Err(Fault::missing("The resource could not be found."));

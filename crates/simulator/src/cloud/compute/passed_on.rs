@@ -14,7 +14,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 
-/// The last microversion that has these actions.
+/// Last microversion with these actions.
 const LAST: u32 = 43;
 
 /// Performs the action on a server.
@@ -31,7 +31,7 @@ pub(crate) fn act(call: &mut Call<'_>, server: &Doc, action: &str, argument: &Va
     Ok(Reply::empty(202))
 }
 
-/// Empty answers of actions on floating IPs have a content type.
+/// Returns the [`Reply`] of actions on floating IPs: empty, but with a content type.
 fn page() -> Reply {
     Reply {
         raw: Some(("text/html; charset=UTF-8", Bytes::new())),
@@ -39,7 +39,7 @@ fn page() -> Reply {
     }
 }
 
-/// Adds an address of the network to the first port of the server on it. Nova answers before it validates, so an
+/// Adds an address of the network to the first port of the server there. Nova answers before the validation, so an
 /// impossible request has no effect.
 fn add_fixed(call: &mut Call<'_>, server: &Doc, argument: &Value) -> Result<(), Fault> {
     let wanted = text(argument, "networkId")?;

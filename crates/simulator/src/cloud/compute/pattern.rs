@@ -1,4 +1,4 @@
-//! The subset of regular expressions that clients send as a filter of server names: anchors, `.`, `.*` and escapes.
+//! Subset of regular expressions used by clients in filters of server names: anchors, `.`, `.*` and escapes.
 
 enum Token {
     Literal(char),
@@ -45,7 +45,7 @@ fn tokens(body: &str) -> Vec<Token> {
     out
 }
 
-/// The usual two-pointer match: on a mismatch, the last `Many` takes one more character.
+/// Matches with two pointers: on a mismatch, the last `Many` takes one more character.
 fn fits(tokens: &[Token], text: &[char]) -> bool {
     let (mut t, mut c) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

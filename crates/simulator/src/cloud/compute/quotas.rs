@@ -11,7 +11,7 @@ use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/limits", limits)
@@ -123,7 +123,7 @@ fn wrap(call: &Call<'_>, project: &str, mut set: Doc) -> Value {
     json!({"quota_set": set})
 }
 
-/// Every limit with its use, which is 0 for resources that Nova no longer counts.
+/// Returns every limit with its use, which is 0 for resources that Nova no longer counts.
 fn detailed(mut set: Value) -> Value {
     for value in set["quota_set"]
         .as_object_mut()

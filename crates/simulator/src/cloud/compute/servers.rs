@@ -14,7 +14,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers", |call| listing::list(call, false))
@@ -40,18 +40,18 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The server of the path, if the caller may see it.
+/// Returns the [`Doc`] of the server in the path, if visible to the caller.
 pub(crate) fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     by_id(call, call.parameter("server_id"))
 }
 
-/// A server that the caller may see.
+/// Returns the [`Doc`] of a server, if visible to the caller.
 pub(crate) fn by_id(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     call.accessible(Kind::Server, id)
         .ok_or_else(|| Fault::missing(format!("Instance {id} could not be found.")))
 }
 
-/// Changes a stored server and sets its time of update.
+/// Changes a stored server and its time of update.
 pub(crate) fn change(call: &mut Call<'_>, id: &str, change: impl FnOnce(&mut Doc)) {
     let now = zulu(call.now());
     call.state.edit(Kind::Server, id, |doc| {
@@ -113,20 +113,20 @@ fn delete(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// A link to a resource.
+/// Link to a resource.
 #[derive(Serialize)]
 pub(crate) struct Link {
     rel: &'static str,
     href: String,
 }
 
-/// The link with the version in the path, and the one without.
+/// Returns the link with the version in the path, and the one without.
 pub(crate) fn links(call: &Call<'_>, what: &str, id: &str) -> [Link; 2] {
     let href = format!("{}/v2.1/{what}/{id}", call.root());
     [Link { rel: "self", href }, bookmark(call, what, id)]
 }
 
-/// The link without the version.
+/// Returns the link without the version.
 pub(crate) fn bookmark(call: &Call<'_>, what: &str, id: &str) -> Link {
     let href = format!("{}/{what}/{id}", call.root());
     Link {

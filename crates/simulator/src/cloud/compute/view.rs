@@ -1,6 +1,6 @@
-//! A server as Nova returns it, by microversion.
+//! Nova's view of a server, by microversion.
 //!
-//! Serialised directly from the stored document, since lists contain a thousand servers.
+//! Serialised directly from the stored [`Doc`], since lists contain a thousand servers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::cloud::identity_hash;
 use crate::cloud::kind::Kind;
 use crate::cloud::network;
 
-/// A server. A field that is `None` does not exist in the microversion or for the caller; `Some(None)` is null.
+/// Server in Nova's form. A field that is `None` does not exist in the microversion or for the caller; `Some(None)` is
+/// null.
 #[derive(Serialize)]
 pub(crate) struct Server<'a> {
     id: &'a str,
@@ -68,7 +69,7 @@ pub(crate) struct Server<'a> {
     tags: Option<&'a [Value]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     trusted_image_certificates: Option<Option<()>>,
-    /// Left out of lists by Nova because of its cost.
+    /// Left out of lists by Nova because of the cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server_groups: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +87,7 @@ pub(crate) struct Server<'a> {
     host_status: Option<&'static str>,
 }
 
-/// The host of a server; for administrators.
+/// Host of a server; for administrators.
 #[derive(Serialize)]
 struct Placed<'a> {
     #[serde(rename = "OS-EXT-SRV-ATTR:host")]
@@ -97,7 +98,7 @@ struct Placed<'a> {
     instance_name: String,
 }
 
-/// The request that created a server; for administrators, from 2.3.
+/// Request that created a server; for administrators, from 2.3.
 #[derive(Serialize)]
 struct Creation<'a> {
     #[serde(rename = "OS-EXT-SRV-ATTR:user_data")]
@@ -114,7 +115,7 @@ struct Creation<'a> {
     ramdisk: &'static str,
 }
 
-/// An image or, up to 2.46, a flavor.
+/// Image or, up to 2.46, a flavor.
 #[derive(Serialize)]
 struct Reference<'a> {
     id: &'a str,
@@ -124,7 +125,7 @@ struct Reference<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Image<'a> {
-    /// An empty string, since the server booted from a volume.
+    /// Empty string, since the server booted from a volume.
     Volume(&'static str),
     Of(Reference<'a>),
 }
@@ -167,7 +168,7 @@ struct Group {
     name: String,
 }
 
-/// Everything about one server.
+/// Returns everything about one server.
 pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
     let id = doc.text("id");
     let status = doc.text("status");
@@ -221,7 +222,7 @@ pub(crate) fn detail<'a>(call: &Call<'_>, doc: &'a Doc) -> Server<'a> {
     }
 }
 
-/// Nova's `vm_state` and `power_state` (0 unknown, 1 running, 4 shut down).
+/// Returns Nova's `vm_state` and `power_state` (0 unknown, 1 running, 4 shut down).
 fn machine_state(status: &str) -> (&'static str, u8) {
     match status {
         "BUILD" => ("building", 0),
@@ -296,7 +297,7 @@ fn flavor<'a>(call: &Call<'_>, doc: &'a Doc, embedded: bool) -> Flavor<'a> {
     }
 }
 
-/// Fixed and floating addresses by network name. Empty until the ports are bound.
+/// Returns fixed and floating addresses by network name. Empty until the ports are bound.
 fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<String, Vec<Address>> {
     let mut out: BTreeMap<String, Vec<Address>> = BTreeMap::new();
     if matches!(status, "BUILD" | "DELETED") {
@@ -327,7 +328,7 @@ fn addresses(call: &Call<'_>, status: &str, ports: &[Arc<Doc>]) -> BTreeMap<Stri
     out
 }
 
-/// The requested groups while the server is built, those of its ports afterwards.
+/// Returns the requested groups during the build of the server, and the groups of its ports afterwards.
 fn security_groups(call: &Call<'_>, doc: &Doc, ports: &[Arc<Doc>]) -> Vec<Group> {
     let group = |name: &str| Group {
         name: name.to_owned(),

@@ -1,8 +1,8 @@
-//! How a volume gets to a server that exists, and away from it.
+//! Attachment of a volume to an existing server, and detachment.
 //!
-//! Nova lists a volume from the request on until it has forgotten it, which is after Cinder has released it. Cinder's
-//! attachment goes from `reserved` to `attaching` and `attached`; the guest has the disk just before the last step.
-//! A machine that answers for its volumes is waited for, before that step and before Cinder releases a volume.
+//! Nova lists a volume from the request until it forgets the volume, after Cinder has released it. Cinder's attachment
+//! goes from `reserved` to `attaching` and `attached`; the guest has the disk just before the last step. Before this
+//! step, and before Cinder releases a volume, the cloud waits for a machine that answers for its volumes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::cloud::state::State;
 use crate::cloud::volume;
 use crate::machine::VolumeAnswer;
 
-/// Starts to attach a volume that Nova has accepted, as the server's entry for it.
+/// Starts to attach a volume that Nova has accepted, recorded as the server's entry.
 pub(super) fn begin_attach(call: &mut Call<'_>, server: &str, mut entry: Doc) -> Doc {
     let volume = entry.text("id").to_owned();
     let attachment = volume::reserve(call.state, &volume, server);
@@ -35,14 +35,14 @@ pub(super) fn begin_attach(call: &mut Call<'_>, server: &str, mut entry: Doc) ->
     entry
 }
 
-/// Starts to detach a volume, whose status is `detaching`.
+/// Starts to detach a volume with the status `detaching`.
 pub(super) fn begin_detach(call: &mut Call<'_>, server: &str, volume: &str) {
     volume::set_status(call.state, volume, "detaching");
     let delay = call.settings.latency.transition(Transition::Volume);
     schedule(call.state, delay, "release-volume", server, volume);
 }
 
-/// Applies a due transition; `id` is that of the server and that of the volume.
+/// Applies a due transition; `id` has the ids of the server and of the volume.
 pub(super) fn transition(state: &mut State, settings: &Settings, action: &str, id: &str) {
     let Some((server, volume)) = id.split_once('/') else {
         return;
@@ -66,12 +66,12 @@ pub(super) fn transition(state: &mut State, settings: &Settings, action: &str, i
     }
 }
 
-/// Notes that the machine of this boot answers for its volumes.
+/// Records that the machine of this boot answers for its volumes.
 pub(crate) fn answers_for_volumes(state: &mut State, server: &str, boot: u64) {
     state.edit(Kind::Server, server, |doc| doc.set("_answers", boot));
 }
 
-/// Goes on with what a machine was waited for.
+/// Continues after the answer of a machine.
 pub(crate) fn answered(
     state: &mut State,
     settings: &Settings,
@@ -95,12 +95,12 @@ pub(crate) fn answered(
     }
 }
 
-/// A server's volume.
+/// Server's volume.
 struct Link<'a> {
     server: &'a str,
     volume: &'a str,
     attachment: String,
-    /// The volume's name.
+    /// Name of the volume.
     name: String,
     device: String,
 }
@@ -117,7 +117,7 @@ impl<'a> Link<'a> {
     }
 }
 
-/// How long a machine has to take a volume, or to let it go.
+/// Time for a machine to take a volume, or to release it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// True if the machine of a server answers for its volumes.
@@ -141,7 +141,7 @@ fn wait(state: &mut State, link: &Link<'_>, awaited: &str) {
     schedule(state, PATIENCE, "give-up-volume", link.server, link.volume);
 }
 
-/// Ends a wait for a machine that does not answer. One that was switched off meanwhile need not.
+/// Ends a wait for a machine without an answer. A machine that was switched off meanwhile need not answer.
 fn give_up(state: &mut State, settings: &Settings, link: &Link<'_>, entry: &Doc) {
     if state.now().as_millisecond() < entry.number("deadline") {
         return;
@@ -194,12 +194,12 @@ fn schedule(state: &mut State, delay: Duration, action: &str, server: &str, volu
     state.schedule(delay, action, Kind::Server, &format!("{server}/{volume}"));
 }
 
-/// Half of the time that an attachment takes.
+/// Returns half of the duration of an attachment.
 fn step(latency: &Latency) -> Duration {
     latency.transition(Transition::Volume) / 2
 }
 
-/// A server's entry for a volume.
+/// Returns a server's entry for a volume, from the [`State`].
 pub(super) fn entry(state: &State, server: &str, volume: &str) -> Option<Doc> {
     let server = state.get(Kind::Server, server)?;
     let mut entries = server.list("_volumes").iter();
@@ -208,7 +208,7 @@ pub(super) fn entry(state: &State, server: &str, volume: &str) -> Option<Doc> {
         .map(|entry| to_doc(entry.clone()))
 }
 
-/// The attachment of a server's entry; stores of earlier versions have it only with the volume.
+/// Returns the attachment of a server's entry. Stores of earlier versions have the attachment only with the volume.
 pub(super) fn attachment_of(volume: &Doc, server: &str, entry: &Doc) -> String {
     match entry.text("attachment") {
         "" => volume::of_server(volume, server)
@@ -247,7 +247,7 @@ fn plug(state: &mut State, settings: &Settings, link: &Link<'_>) {
     }
 }
 
-/// The guest loses the volume, then Cinder its attachment; Nova forgets it a moment later.
+/// Takes the volume from the guest, then the attachment from Cinder; Nova forgets the volume a moment later.
 fn release(state: &mut State, settings: &Settings, link: &Link<'_>) {
     let possible = [
         VolumeTrouble::DetachFails,
@@ -274,7 +274,7 @@ fn release(state: &mut State, settings: &Settings, link: &Link<'_>) {
     }
 }
 
-/// The hypervisor shows the guest a larger disk: what Nova does about `volume-extended`, an event that Cinder sends it.
+/// Shows the guest a larger disk: the hypervisor's reaction to `volume-extended`, an event from Cinder to Nova.
 fn grow(state: &mut State, link: &Link<'_>, volume: &Doc) {
     state.edit(Kind::Volume, link.volume, |doc| {
         doc.remove("_shown");
@@ -302,7 +302,7 @@ fn change_entry(state: &mut State, server: &str, volume: &str, change: impl Fn(&
     });
 }
 
-/// Gives a new server its volumes.
+/// Attaches the volumes of a new server.
 pub(super) fn attach_all(state: &mut State, server: &Doc, host: &str) -> Result<(), NotYet> {
     let id = server.text("id");
     let entries: Vec<Doc> = server
@@ -343,15 +343,15 @@ pub(super) fn attach_all(state: &mut State, server: &Doc, host: &str) -> Result<
     Ok(())
 }
 
-/// Why a new server does not have its volumes.
+/// Reason why a new server does not have its volumes.
 pub(super) enum NotYet {
     /// A volume is being created.
     Creating,
-    /// The volume of this id has this status.
+    /// Id and status of a failed volume.
     Failed(String, String),
 }
 
-/// Takes the volumes of a server that is deleted away, and deletes those that go with it.
+/// Releases the volumes of a deleted server, and deletes those marked for deletion with it.
 pub(super) fn release_all(state: &mut State, settings: &Settings, server: &Doc) {
     let id = server.text("id");
     for entry in server.list("_volumes").iter().cloned().map(to_doc) {

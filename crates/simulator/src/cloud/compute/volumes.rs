@@ -14,7 +14,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 use crate::cloud::volume;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v2.1/servers/{server_id}/os-volume_attachments", |call| {
@@ -43,16 +43,16 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The states of a server whose volumes can be changed.
+/// States of a server in which its volumes can be changed.
 const CHANGEABLE: [&str; 4] = ["ACTIVE", "PAUSED", "SHUTOFF", "SOFT_DELETED"];
-/// The fields of a request body, with the microversion that introduced each.
+/// Fields of a request body, each with the microversion that introduced the field.
 const FIELDS: [(&str, u32); 4] = [
     ("volumeId", 1),
     ("device", 1),
     ("tag", 49),
     ("delete_on_termination", 79),
 ];
-/// The version from which on volumes are attached to several servers.
+/// First microversion that attaches a volume to several servers.
 const MULTIATTACH: u32 = 60;
 
 fn attach(call: &mut Call<'_>) -> Answer {
@@ -120,7 +120,8 @@ fn check_server(call: &Call<'_>, doc: &Doc, action: &str) -> Result<(), Fault> {
     allowed(doc, action, &CHANGEABLE)
 }
 
-/// Nova's own check: a volume that it lists with a server goes to no other, and not twice to the same one.
+/// Returns a [`Fault`] by Nova's own rule: a volume listed with a server is attached to no other, and not twice to the
+/// same one.
 fn check_new(call: &Call<'_>, volume: &Doc, server: &str) -> Result<(), Fault> {
     let id = volume.text("id");
     let has = |other: &&Arc<Doc>| other.list("_volumes").iter().any(|entry| entry["id"] == id);
@@ -140,7 +141,7 @@ fn check_new(call: &Call<'_>, volume: &Doc, server: &str) -> Result<(), Fault> {
     }
 }
 
-/// The device's name, which is the next free one: what a guest calls it is another matter.
+/// Returns the name of the device: the next free one. The guest may use another name.
 fn device(call: &Call<'_>, server: &Doc, wanted: &str) -> Result<String, Fault> {
     let used: Vec<&str> = server
         .list("_volumes")
@@ -186,7 +187,7 @@ fn device(call: &Call<'_>, server: &Doc, wanted: &str) -> Result<String, Fault> 
     Ok(free.next().unwrap_or_default())
 }
 
-/// `b` for 1, `z` for 25, `aa` for 26.
+/// Returns `b` for 1, `z` for 25, `aa` for 26.
 pub(super) fn letters(index: u32) -> String {
     let letter = |index: u32| char::from(b'a' + u8::try_from(index % 26).unwrap_or(0));
     match index / 26 {
@@ -195,7 +196,7 @@ pub(super) fn letters(index: u32) -> String {
     }
 }
 
-/// What Nova asks of a volume, and then Cinder.
+/// Returns a [`Fault`] for a volume that Nova refuses, then for one that Cinder refuses.
 fn check_volume(call: &Call<'_>, volume: &Doc, server: &Doc) -> Result<(), Fault> {
     let id = volume.text("id");
     let (volume_zone, zone) = (volume.text("availability_zone"), server.text("_zone"));

@@ -1,4 +1,4 @@
-//! Roles: which a user or a group has in a project, in a domain or in the whole cloud.
+//! Roles of a user or a group in a project, in a domain or in the whole cloud.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
-/// The field of a grant in the whole cloud, and its only value.
+/// Field of a grant in the whole cloud, and its only value.
 const SYSTEM: (&str, &str) = ("system_id", "all");
 
-/// The role that a role implies, as after `keystone-manage bootstrap`.
+/// Roles, each with the role that it implies, as after `keystone-manage bootstrap`.
 const IMPLIED: [(&str, &str); 3] = [
     ("admin", "member"),
     ("manager", "member"),
@@ -26,16 +26,16 @@ const IMPLIED: [(&str, &str); 3] = [
 /// Where a role is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place<'a> {
-    /// A project, by its id.
+    /// Project by id.
     Project(&'a str),
-    /// A domain, by its id.
+    /// Domain by id.
     Domain(&'a str),
-    /// The whole cloud.
+    /// Whole cloud.
     System,
 }
 
 impl<'a> Place<'a> {
-    /// The field of a grant, and its value.
+    /// Returns the field of a grant and the value.
     const fn field(self) -> (&'static str, &'a str) {
         match self {
             Self::Project(id) => ("project_id", id),
@@ -45,7 +45,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table.on(
         Method::GET,
@@ -87,7 +87,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     }
 }
 
-/// A role of a user in a project.
+/// Returns the [`Doc`] of a user's role in a project.
 pub(crate) fn assignment_doc(user: &str, project: &str, role: &str) -> Doc {
     doc(
         json!({"id": format!("{user}/{project}/{role}"), "user_id": user,
@@ -95,15 +95,15 @@ pub(crate) fn assignment_doc(user: &str, project: &str, role: &str) -> Doc {
     )
 }
 
-/// The ids of the groups of a user.
+/// Returns the ids of the groups of a user.
 pub(crate) fn groups_of(state: &State, user: &str) -> Vec<String> {
     let memberships = state.by(Kind::Membership, "user_id", user);
     let groups = memberships.iter().map(|it| it.text("group_id").to_owned());
     groups.collect()
 }
 
-/// The names of the roles that a user has in a place, by itself, by its groups and by `more` groups, with the roles
-/// that they imply.
+/// Returns the names of the user's roles in a place: own roles, roles of the user's groups and of `more` groups, and
+/// implied roles.
 pub(crate) fn roles_of(
     state: &State,
     user: &str,
@@ -138,7 +138,7 @@ pub(crate) fn roles_of(
     names
 }
 
-/// Removes the grants whose `field` is `id`.
+/// Removes the grants with this `id` in `field`.
 pub(super) fn forget(state: &mut State, field: &'static str, id: &str) {
     let all: Vec<Arc<Doc>> = state.all(Kind::Assignment).cloned().collect();
     for grant in all.iter().filter(|grant| grant.text(field) == id) {
@@ -146,7 +146,7 @@ pub(super) fn forget(state: &mut State, field: &'static str, id: &str) {
     }
 }
 
-/// The grant that the path names.
+/// Returns the [`Doc`] of the grant in the path.
 fn named(call: &Call<'_>) -> Doc {
     let [project, domain, user, group, role] =
         ["project_id", "domain_id", "user_id", "group_id", "role_id"]
@@ -169,7 +169,7 @@ fn named(call: &Call<'_>) -> Doc {
     )
 }
 
-/// Refuses a path that names what is not there.
+/// Returns a [`Fault`] for a path with unknown users, groups, roles or places.
 fn known(call: &Call<'_>) -> Result<(), Fault> {
     for (kind, what, name) in [
         (Kind::Role, "role", "role_id"),
@@ -216,7 +216,7 @@ fn no_grant(call: &Call<'_>) -> Fault {
     Fault::missing(format!("Could not find role assignment with role: {role}."))
 }
 
-/// GET of the roles that are granted
+/// GET of the granted roles
 fn granted(call: &mut Call<'_>) -> Answer {
     known(call)?;
     let wanted = named(call);

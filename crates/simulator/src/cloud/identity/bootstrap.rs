@@ -1,4 +1,4 @@
-//! What `keystone-manage bootstrap` makes in an empty Keystone, and makes again where it is gone.
+//! Content that `keystone-manage bootstrap` creates in an empty Keystone, and recreates if missing.
 
 use serde_json::json;
 
@@ -11,20 +11,20 @@ use crate::cloud::kind::Kind;
 use crate::cloud::network;
 use crate::cloud::state::State;
 
-/// The arguments of a bootstrap.
+/// Arguments of a bootstrap.
 #[derive(Clone, Debug)]
 pub(crate) struct Bootstrap {
-    /// The password of the administrator.
+    /// Password of the administrator.
     pub(crate) password: String,
-    /// The region of its endpoints.
+    /// Region of the endpoints.
     pub(crate) region: String,
-    /// The URL of Keystone in the catalog.
+    /// URL of Keystone in the catalog.
     pub(crate) url: String,
-    /// True if it makes the roles `manager` and `service`, as Keystone does from 2023.2 on.
+    /// True to create the roles `manager` and `service`, as Keystone does from 2023.2 on.
     pub(crate) service_role: bool,
 }
 
-/// Project, user, roles, region, service and endpoints, as far as they are missing. The password is set.
+/// Creates missing project, user, roles, region, service and endpoints. Sets the password.
 pub(crate) fn bootstrap(state: &mut State, given: &Bootstrap) {
     if state.get(Kind::Domain, "default").is_none() {
         let domain = json!({"id": "default", "name": "Default", "enabled": true,
@@ -83,7 +83,7 @@ fn catalog(state: &mut State, given: &Bootstrap) {
     }
 }
 
-/// The id of the first one with these fields, which is created unless it is there.
+/// Returns the id of the first resource with these fields, created if missing.
 fn ensure(
     state: &mut State,
     kind: Kind,
@@ -101,7 +101,7 @@ fn ensure(
     id
 }
 
-/// A token of the first administrator, for requests behind the backs of all. `None` before a bootstrap.
+/// Stores `token` as a token of the first administrator, for requests without faults and hooks. `None` before a bootstrap.
 pub(crate) fn operator(state: &mut State, token: &str) -> Option<()> {
     let user = state.by(Kind::User, "name", "admin").first()?.clone();
     let project = state.by(Kind::Project, "name", "admin").first()?.clone();

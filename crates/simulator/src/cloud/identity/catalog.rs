@@ -1,4 +1,4 @@
-//! Regions, services and endpoints, and the catalog that they make.
+//! Regions, services and endpoints, and the resulting catalog.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::cloud::service::Service;
 use crate::cloud::settings::REGION;
 use crate::cloud::state::State;
 
-/// The order of a service in the catalog: those that every simulated cloud has, in the order of the documentation, and
-/// what was created after them.
+/// Order of a service in the catalog: first the services of every simulated cloud, in the order of the documentation,
+/// then later ones.
 const RANK: &str = "_rank";
-/// The segment of a service of this cloud, below the URL that a client uses.
+/// Segment of a service of this cloud, below the URL used by the client.
 const SEGMENT: &str = "_segment";
-/// The forms in which the URL of an endpoint contains the project.
+/// Placeholders for the project in the URL of an endpoint.
 const PROJECT: [&str; 4] = [
     "%(project_id)s",
     "$(project_id)s",
@@ -31,7 +31,7 @@ const PROJECT: [&str; 4] = [
 ];
 pub(super) const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
 
-/// The operations.
+/// Registers the operations.
 pub(super) fn routes(table: &mut Table<'_>) {
     const ONE_SERVICE: &str = "/v3/services/{id}";
     const ONE_ENDPOINT: &str = "/v3/endpoints/{id}";
@@ -62,7 +62,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
         .on(Method::DELETE, ONE_REGION, admin, delete_region);
 }
 
-/// The catalog of a project, as a client here has to use it.
+/// Returns the catalog of a project, with URLs for clients of this cloud.
 pub(super) fn entries(call: &Call<'_>, project: &str) -> Value {
     let mut services: Vec<&Arc<Doc>> = call.state.all(Kind::CatalogService).collect();
     services.sort_by_key(|it| it.number(RANK));
@@ -90,7 +90,7 @@ pub(super) fn entries(call: &Call<'_>, project: &str) -> Value {
     services.map(entry).collect()
 }
 
-/// The URL of an endpoint with the project in it.
+/// Returns the URL of an endpoint for the project.
 fn url(call: &Call<'_>, endpoint: &Doc, project: &str) -> String {
     let url = endpoint.text("url");
     let url = match Service::of_segment(endpoint.text(SEGMENT)) {
@@ -102,7 +102,7 @@ fn url(call: &Call<'_>, endpoint: &Doc, project: &str) -> String {
         .fold(url, |url, form| url.replace(form, project))
 }
 
-/// The catalog of a cloud with all its services at one URL.
+/// Adds the catalog of a cloud with all its services at one URL.
 pub(crate) fn seed(state: &mut State) {
     let id = |text: &str| hashed(text)[..32].to_owned();
     state.put(Kind::Region, region_doc(REGION, ""));
@@ -161,7 +161,7 @@ fn delete_service(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// GET /v3/endpoints. URLs are as they were written, not as a client here has to use them.
+/// GET /v3/endpoints. Returns URLs as written, not as clients of this cloud have to use them.
 fn endpoints(call: &mut Call<'_>) -> Answer {
     let all = call.state.all(Kind::Endpoint);
     let all: Vec<Arc<Doc>> = all.map(|it| Arc::new(written(call, it))).collect();
@@ -177,7 +177,8 @@ fn endpoint(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"endpoint": rendered})))
 }
 
-/// An endpoint with its URL as it was written; one of this cloud itself has that under which the cloud was asked.
+/// Returns the [`Doc`] of an endpoint with its URL as written; the URL of an endpoint of this cloud begins with the
+/// base URL of the request.
 fn written(call: &Call<'_>, endpoint: &Doc) -> Doc {
     let mut rendered = endpoint.clone();
     if endpoint.given(SEGMENT) {
@@ -244,7 +245,7 @@ fn update(call: &mut Call<'_>, kind: Kind, name: &str) -> Answer {
     let id = call.parameter("id").to_owned();
     let given = call.wrapped(name)?;
     let changed = call.state.edit(kind, &id, |entry| {
-        // What is written is no longer one of the URLs of this cloud.
+        // A written URL is no longer one of this cloud's own.
         if given.contains_key("url") {
             entry.remove(SEGMENT);
         }
@@ -259,7 +260,7 @@ fn update(call: &mut Call<'_>, kind: Kind, name: &str) -> Answer {
     }
 }
 
-/// What is given, but its id and what is internal.
+/// Returns a [`Doc`] of the given fields, without the id and internal fields.
 fn kept(given: &Doc) -> Doc {
     let mut kept = public_fields(given);
     kept.remove("id");
@@ -304,7 +305,7 @@ fn create_region(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"region": rendered})))
 }
 
-/// DELETE /v3/regions/{id}. The regions below it go with it, unless one of them has an endpoint.
+/// DELETE /v3/regions/{id}, with the regions below, unless one of those has an endpoint.
 fn delete_region(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let known = call.state.get(Kind::Region, &id);

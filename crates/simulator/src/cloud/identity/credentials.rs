@@ -36,7 +36,7 @@ pub(crate) fn show(call: &mut Call<'_>) -> Answer {
     ))
 }
 
-/// POST: the secret appears in this answer only
+/// POST: only this answer has the secret
 pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     let user = requesting_user(call)?;
     if call.who.restricted {

@@ -1,4 +1,4 @@
-//! Projects, users and roles, and what all lists of Keystone have in common.
+//! Projects, users and roles, and functions common to all lists of Keystone.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cloud::network;
 use crate::cloud::query;
 use crate::cloud::state::State;
 
-/// The fields by which lists can be filtered.
+/// Fields for filters of lists.
 const FILTERS: [&str; 8] = [
     "name",
     "domain_id",
@@ -33,7 +33,7 @@ pub(crate) fn projects(call: &mut Call<'_>) -> Answer {
     Ok(listing(call, "projects", found))
 }
 
-/// GET /v3/auth/projects and /v3/users/{id}/projects: those in which the user has a role
+/// GET /v3/auth/projects and /v3/users/{id}/projects: the projects in which the user has a role
 pub(crate) fn projects_of_user(call: &mut Call<'_>) -> Answer {
     let user = match call.parameter("user_id") {
         "" => call.who.user_id.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn delete_project(call: &mut Call<'_>) -> Answer {
     }
 }
 
-/// Removes a project with its grants and application credentials; returns whether it was there.
+/// Removes a project with its grants and application credentials; returns false for an unknown one.
 pub(super) fn forget_project(state: &mut State, id: &str) -> bool {
     if state.remove(Kind::Project, id).is_none() {
         return false;
@@ -210,7 +210,7 @@ pub(crate) fn delete_user(call: &mut Call<'_>) -> Answer {
     }
 }
 
-/// Removes a user with all that is its own; returns whether it was there.
+/// Removes a user with everything owned; returns false for an unknown one.
 pub(super) fn forget_user(state: &mut State, id: &str) -> bool {
     if state.remove(Kind::User, id).is_none() {
         return false;
@@ -279,14 +279,14 @@ pub(crate) fn delete_role(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// A project.
+/// Returns the [`Doc`] of a project.
 pub(crate) fn project_doc(id: &str, name: &str, domain: &str, description: &str) -> Doc {
     crate::cloud::document::doc(json!({"id": id, "name": name, "domain_id": domain,
         "description": description, "enabled": true, "is_domain": false, "parent_id": domain,
         "tags": [], "options": {}}))
 }
 
-/// A user of the domain Default.
+/// Returns the [`Doc`] of a user of the domain Default.
 pub(crate) fn user_doc(id: &str, name: &str, password: &str, default_project: &str) -> Doc {
     let mut doc = crate::cloud::document::doc(
         json!({"id": id, "name": name, "domain_id": "default",
@@ -298,7 +298,7 @@ pub(crate) fn user_doc(id: &str, name: &str, password: &str, default_project: &s
     doc
 }
 
-/// A role.
+/// Returns the [`Doc`] of a role.
 pub(crate) fn role_doc(id: &str, name: &str, description: Option<&Value>, fixed: bool) -> Doc {
     let options = if fixed {
         json!({"immutable": true})
@@ -365,7 +365,7 @@ pub(super) fn denied(action: &str) -> Fault {
     ))
 }
 
-/// The domain in which something is created: the one that is asked for, else the default one.
+/// Returns the domain of a new resource: the given one, else the default domain.
 pub(super) fn domain_given(call: &Call<'_>, given: &Doc) -> Result<String, Fault> {
     let domain = match given.text("domain_id") {
         "" => "default",
@@ -376,7 +376,7 @@ pub(super) fn domain_given(call: &Call<'_>, given: &Doc) -> Result<String, Fault
     Ok(domain.to_owned())
 }
 
-/// What has this name in this domain.
+/// Returns the [`Doc`] of the resource with this name in this domain.
 pub(super) fn same_name(state: &State, kind: Kind, name: &str, domain: &str) -> Option<Arc<Doc>> {
     let mut named = state.by(kind, "name", name).into_iter();
     named.find(|it| it.text("domain_id") == domain)

@@ -1,4 +1,4 @@
-//! Domains, each with users, groups and projects of its own.
+//! Domains, each with its own users, groups and projects.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (many, single) = ("/v3/domains", "/v3/domains/{id}");
     table
@@ -32,7 +32,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .on(Method::DELETE, single, Access::Admin, delete);
 }
 
-/// GET /v3/auth/domains: those in which the user has a role.
+/// GET /v3/auth/domains: the domains in which the user has a role.
 fn of_caller(call: &mut Call<'_>) -> Answer {
     let with_role = |domain: &&Arc<Doc>| {
         let groups = call.who.groups.iter().cloned();
@@ -74,7 +74,8 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"domain": rendered})))
 }
 
-/// PATCH /v3/domains/{id}. While it is disabled no token of its users is good, nor one for it or its projects.
+/// PATCH /v3/domains/{id}. While the domain is disabled, no token of its users is valid, and no token
+/// for the domain or its projects.
 fn update(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let given = call.wrapped("domain")?;
@@ -96,7 +97,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     one(call, Kind::Domain, "domain")
 }
 
-/// DELETE /v3/domains/{id}, with all that is in it. It has to be disabled.
+/// DELETE /v3/domains/{id}, with the whole content. The domain must be disabled.
 fn delete(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let known = call.state.get(Kind::Domain, &id);

@@ -1,4 +1,4 @@
-//! More than one factor: one-time passwords (TOTP), the rules of a user, and receipts of logins that are half done.
+//! Several factors: one-time passwords (TOTP), the rules of a user, and receipts of half-done logins.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// Seconds for which a passcode is good; the one before it is good, too.
+/// Lifetime of a passcode in seconds; the one before is valid, too.
 const PERIOD: i64 = 30;
 /// Keystone's `[receipt] expiration`.
 const RECEIPT_MS: i64 = 300_000;
-/// The header of a receipt.
+/// Header of a receipt.
 const RECEIPT: &str = "openstack-auth-receipt";
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (many, single) = ("/v3/credentials", "/v3/credentials/{id}");
     table
@@ -82,7 +82,7 @@ fn accessible(call: &Call<'_>, action: &str) -> Result<String, Fault> {
     }
 }
 
-/// The method `totp`.
+/// Implements the [`Login`] by the method `totp`.
 pub(super) fn totp(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     let user = given.get("user").and_then(Value::as_object);
     let user = user.ok_or_else(|| super::login::required("user"))?;
@@ -113,7 +113,7 @@ pub(super) fn totp(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     }
 }
 
-/// The six digits of a step of 30 seconds (RFC 6238, SHA-1).
+/// Returns the six digits of a step of 30 seconds (RFC 6238, SHA-1).
 pub(crate) fn code(secret: &[u8], step: i64) -> String {
     let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
     let tag = ring::hmac::sign(&key, &step.to_be_bytes());
@@ -124,7 +124,7 @@ pub(crate) fn code(secret: &[u8], step: i64) -> String {
     format!("{:06}", number % 1_000_000)
 }
 
-/// The bytes of a secret in base 32, with or without padding.
+/// Returns the bytes of a secret in base 32, with or without padding.
 fn secret(text: &str) -> Option<Vec<u8>> {
     let (mut out, mut bits, mut count) = (Vec::new(), 0_u32, 0);
     for letter in text.trim_end_matches('=').bytes() {
@@ -143,7 +143,7 @@ fn secret(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Adds the methods of the receipt that came with the request.
+/// Adds the methods of the receipt in the request to a [`Login`].
 pub(super) fn with_receipt(call: &Call<'_>, login: &mut Login) -> Result<(), Fault> {
     let Some(receipt) = header(call.headers, RECEIPT) else {
         return Ok(());
@@ -162,8 +162,8 @@ pub(super) fn with_receipt(call: &Call<'_>, login: &mut Login) -> Result<(), Fau
     Ok(())
 }
 
-/// The answer to a login whose methods are none of the rules of its user (`multi_factor_auth_rules`): a receipt, with
-/// which the client goes on. `None` if they are.
+/// Returns the answer to a [`Login`] whose methods satisfy none of the user's rules (`multi_factor_auth_rules`): a
+/// receipt, with which the client continues. `None` if a rule is satisfied.
 pub(super) fn incomplete(call: &mut Call<'_>, login: &Login, known: &[&str]) -> Option<Reply> {
     let options = login.user.object("options");
     let is_off = options.get("multi_factor_auth_enabled") == Some(&Value::Bool(false));

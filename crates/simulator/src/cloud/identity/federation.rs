@@ -1,4 +1,4 @@
-//! Federated logins (OS-FEDERATION): identity providers, protocols, mappings, and users whom a provider knows.
+//! Federated logins (OS-FEDERATION): identity providers, protocols, mappings, and users known to a provider.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (token, admin) = (Access::Token, Access::Admin);
     const PROVIDERS: &str = "/v3/OS-FEDERATION/identity_providers";
@@ -61,7 +61,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// PUT of an identity provider. Its users are in a domain, which is created unless it is named.
+/// PUT of an identity provider. Its users are in the given domain, or in a new one.
 fn create_provider(call: &mut Call<'_>) -> Answer {
     let id = call.parameter("id").to_owned();
     let given = call.wrapped("identity_provider")?;
@@ -147,7 +147,7 @@ fn protocol(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     })
 }
 
-/// GET and POST of the login by an access token, which gives a token without a scope.
+/// GET and POST of the login by an access token; returns an unscoped token.
 fn log_in(call: &mut Call<'_>) -> Answer {
     // Before Keystone, mod_auth_openidc asks for the access token.
     let bearer = header(call.headers, "authorization").and_then(|it| it.strip_prefix("Bearer "));
@@ -188,7 +188,7 @@ fn log_in(call: &mut Call<'_>) -> Answer {
     Ok(write(call, &login, Scope::default()))
 }
 
-/// The id of the user of whom a provider says this, who is created by the first login.
+/// Returns the id of the user described by a provider. The first login creates the user.
 fn shadow(call: &mut Call<'_>, provider: &Doc, mapped: &Mapped) -> String {
     let domain = provider.text("domain_id");
     if let Some(known) = same_name(call.state, Kind::User, &mapped.name, domain) {

@@ -16,7 +16,7 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (many, single) = ("/v3/groups", "/v3/groups/{id}");
     let membership = "/v3/groups/{group_id}/users/{user_id}";
@@ -46,14 +46,14 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .on(Method::DELETE, membership, Access::Admin, remove);
 }
 
-/// Removes the memberships whose `field` is `id`.
+/// Removes the memberships with this `id` in `field`.
 pub(super) fn forget_members(state: &mut State, field: &'static str, id: &str) {
     for membership in state.by(Kind::Membership, field, id) {
         state.remove(Kind::Membership, membership.text("id"));
     }
 }
 
-/// Removes a group with its memberships and grants, and if it had any with the tokens of its members.
+/// Removes a group with its memberships and grants, and with its members' tokens if the group had grants.
 pub(super) fn forget(state: &mut State, id: &str) {
     if !state.by(Kind::Assignment, "group_id", id).is_empty() {
         for membership in state.by(Kind::Membership, "group_id", id) {
@@ -76,7 +76,8 @@ fn membership(user: &str, group: &str) -> Doc {
     doc(json!({"id": format!("{group}/{user}"), "user_id": user, "group_id": group}))
 }
 
-/// GET /v3/users/{id}/groups: one's own, and any user's for administrators, who alone learn that a user is not there.
+/// GET /v3/users/{id}/groups: own groups, and any user's for administrators. Only administrators learn that a user is
+/// unknown.
 fn of_user(call: &mut Call<'_>) -> Answer {
     let user = call.parameter("user_id").to_owned();
     if user != call.who.user_id {
@@ -88,7 +89,7 @@ fn of_user(call: &mut Call<'_>) -> Answer {
     let groups = groups
         .iter()
         .filter_map(|id| call.state.get(Kind::Group, id));
-    // For a membership that an identity provider has caused it would be a date.
+    // A date for a membership from an identity provider.
     let groups = groups.map(|group| {
         let mut group = (*group).clone();
         group.set("membership_expires_at", Value::Null);
@@ -220,7 +221,7 @@ fn duplicate(name: &str, domain: &str) -> Fault {
     ))
 }
 
-/// Refuses who is neither an administrator nor a reader of the whole cloud.
+/// Returns a [`Fault`] for everybody but administrators and readers of the whole cloud.
 fn reads_all(call: &Call<'_>, action: &str) -> Result<(), Fault> {
     match call.who.reads_all() {
         true => Ok(()),

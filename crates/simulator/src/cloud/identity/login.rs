@@ -1,4 +1,4 @@
-//! Logins: who a user is, by each of the methods of Keystone.
+//! Logins: the identity of a user, by each of the methods of Keystone.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// A user who is known, and what that limits a token to.
+/// Authenticated user, with the limits of the login on a token.
 pub(super) struct Login {
     pub(super) user: Arc<Doc>,
     pub(super) methods: Vec<String>,
-    /// The project an application credential is bound to.
+    /// Project to which an application credential is bound.
     pub(super) project: Option<String>,
-    /// The roles to which an application credential is restricted.
+    /// Roles to which an application credential is restricted.
     pub(super) roles: Option<Vec<String>>,
     pub(super) credential: Option<String>,
     pub(super) expires_ms: Option<i64>,
-    /// The audit id of the first token, of a login by a token.
+    /// Audit id of the first token, of a login by a token.
     pub(super) parent: String,
-    /// The fields of a token of a user whom an identity provider knows: `groups`, `provider` and `protocol`.
+    /// Fields of a federated user's token: `groups`, `provider` and `protocol`.
     pub(super) federation: Doc,
 }
 
 impl Login {
-    /// A login without limits.
+    /// Creates a login without limits.
     pub(super) fn of(user: Arc<Doc>, method: &str) -> Self {
         Self {
             user,
@@ -44,13 +44,13 @@ impl Login {
         }
     }
 
-    /// The groups that an identity provider has put the user in.
+    /// Returns the user's groups from an identity provider.
     pub(super) fn groups(&self) -> impl Iterator<Item = String> {
         self.federation.texts("groups").map(str::to_owned)
     }
 }
 
-/// Logs in by all methods of a request.
+/// Returns the [`Login`] by all methods of a request.
 pub(super) fn login(call: &Call<'_>, identity: &Doc) -> Result<Login, Fault> {
     let mut whole: Option<Login> = None;
     for method in identity.texts("methods") {
@@ -76,7 +76,7 @@ fn by(call: &Call<'_>, method: &str, given: &Doc) -> Result<Login, Fault> {
     }
 }
 
-/// Two methods of one user.
+/// Joins the [`Login`]s by two methods, which must be of one user.
 fn joined(mut before: Login, login: Login) -> Result<Login, Fault> {
     if before.user.text("id") != login.user.text("id") {
         return Err(Fault::unauthenticated());
@@ -178,13 +178,13 @@ fn credential(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     })
 }
 
-/// True if a user and its domain are enabled.
+/// True if both the user and the user's domain are enabled.
 pub(super) fn is_enabled(state: &State, user: &Doc) -> bool {
     let domain = state.get(Kind::Domain, user.text("domain_id"));
     user.flag("enabled") && domain.is_some_and(|domain| domain.flag("enabled"))
 }
 
-/// A user by id, or by name and domain.
+/// Returns the [`Doc`] of a user by id, or by name and domain.
 pub(super) fn named_user(state: &State, given: &Doc) -> Option<Arc<Doc>> {
     if given.given("id") {
         return state.get(Kind::User, given.text("id"));
@@ -196,7 +196,7 @@ pub(super) fn named_user(state: &State, given: &Doc) -> Option<Arc<Doc>> {
         .find(|user| user.text("domain_id") == domain.text("id"))
 }
 
-/// A domain by id or name.
+/// Returns the [`Doc`] of a domain by id or name.
 pub(super) fn named_domain(state: &State, given: &Doc) -> Option<Arc<Doc>> {
     if given.given("id") {
         return state.get(Kind::Domain, given.text("id"));
@@ -207,7 +207,7 @@ pub(super) fn named_domain(state: &State, given: &Doc) -> Option<Arc<Doc>> {
         .next()
 }
 
-/// The fault of a request without this field.
+/// Returns the [`Fault`] of a request without this field.
 pub(super) fn required(name: &str) -> Fault {
     Fault::bad(format!("'{name}' is a required property"))
 }

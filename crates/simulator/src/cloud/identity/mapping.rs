@@ -1,4 +1,4 @@
-//! Mappings of Keystone: what an identity provider says of a user becomes a name and groups.
+//! Mappings of Keystone: from a provider's claims about a user to a name and groups.
 
 use serde_json::{Map, Value};
 
@@ -8,15 +8,15 @@ use crate::cloud::document::Fields;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// A user as the rules say.
+/// User as the rules say.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Mapped {
     pub(super) name: String,
-    /// The ids of groups.
+    /// Ids of groups.
     pub(super) groups: Vec<String>,
 }
 
-/// Applies all rules that match; `None` if none of them names the user, or one names a group that is not there.
+/// Applies all matching rules; `None` if none of them names the user, or one names an unknown group.
 pub(super) fn apply(
     state: &State,
     rules: &[Value],
@@ -61,7 +61,7 @@ pub(super) fn apply(
     (!mapped.name.is_empty()).then_some(mapped)
 }
 
-/// The values that stand for `{0}`, `{1}` and so on; `None` if the rule does not match.
+/// Returns the values for `{0}`, `{1}` and so on; `None` if the rule does not match.
 fn matched(rule: &Map<String, Value>, name: &str, groups: &[String]) -> Option<Vec<String>> {
     let mut values = Vec::new();
     for remote in rule.list("remote").iter().filter_map(Value::as_object) {

@@ -1,7 +1,7 @@
-//! An OpenID Connect provider, which Keystone trusts for federated logins: discovery, tokens by password and for
-//! clients, and the device flow (RFC 8628).
+//! OpenID Connect provider trusted by Keystone for federated logins: discovery, tokens by password and for clients, and
+//! the device flow (RFC 8628).
 //!
-//! It knows nobody until the operator has named its clients and accounts: `POST /_simulator/oidc`.
+//! The provider has no clients and accounts until the operator names them: `POST /_simulator/oidc`.
 
 use std::collections::BTreeMap;
 
@@ -17,48 +17,48 @@ use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::fault::Fault;
 use crate::cloud::route::{Access, Table};
 
-/// The path of the provider below Keystone's.
+/// Path of the provider below Keystone's.
 pub(crate) const ROOT: &str = "/oidc/";
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const LIFETIME_S: i64 = 300;
 
-/// The clients and accounts of the provider, and what it has issued.
+/// Clients, accounts and issued tokens of the provider.
 #[derive(Debug, Default)]
 pub(crate) struct Provider {
     known: Known,
-    /// The account or client of each access token, and when it ends, by the hash of the token.
+    /// Account or client of each access token, with the expiry, by the hash of the token.
     tokens: BTreeMap<String, (String, i64)>,
     /// Logins of devices, by the hash of the device code.
     devices: BTreeMap<String, Device>,
 }
 
-/// What the operator says of the provider.
+/// Clients and accounts of the provider, as given by the operator.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Known {
-    /// Secrets of clients by their ids; a client with an empty one is public.
+    /// Secrets of clients by client id; empty for a public client.
     clients: BTreeMap<String, String>,
-    /// Accounts by their names.
+    /// Accounts by name.
     accounts: BTreeMap<String, Account>,
-    /// Seconds between two polls of a device; 5 if it is 0.
+    /// Seconds between two polls of a device; 5 if 0.
     interval: i64,
 }
 
-/// An account.
+/// Account.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Account {
     password: String,
-    /// The groups that are claimed for it.
+    /// Groups in the claims of the account.
     pub(crate) groups: Vec<String>,
 }
 
-/// What a user says to a device.
+/// Decision of a user about a device.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Consent {
     user_code: String,
-    /// The account that logs in on the device; nobody does without one.
+    /// Account that logs in on the device; `None` declines the login.
     account: Option<String>,
 }
 
@@ -67,7 +67,7 @@ struct Device {
     user_code: String,
     client: String,
     ends: i64,
-    /// Who has logged in: `None` as long as nobody has, an empty name if that was declined.
+    /// Logged-in account: `None` while undecided, empty after a declined login.
     account: Option<String>,
     polled: i64,
 }
@@ -78,7 +78,7 @@ impl Provider {
         self.known = known;
     }
 
-    /// Decides on the login of a device; returns whether there is one with this code.
+    /// Decides on the login of a device; returns false for an unknown code.
     pub(crate) fn consent(&mut self, consent: &Consent) -> bool {
         let mut devices = self.devices.values_mut();
         let device = devices.find(|it| it.user_code == consent.user_code);
@@ -89,7 +89,7 @@ impl Provider {
         })
     }
 
-    /// The name and the groups of who has an access token, at a time in seconds.
+    /// Returns name and groups of the holder of an access token, at a time in seconds.
     pub(crate) fn holder(&self, token: &str, now: i64) -> Option<(String, Vec<String>)> {
         let (name, ends) = self.tokens.get(&hashed(token))?;
         let groups = self.known.accounts.get(name).map(|it| it.groups.clone());
@@ -115,7 +115,7 @@ impl Provider {
     }
 }
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let open = Access::Open;
     table
@@ -176,7 +176,7 @@ fn token(call: &mut Call<'_>) -> Answer {
     }
 }
 
-/// The answer to a device that asks whether its user has logged in.
+/// Returns the [`Reply`] to a device that polls for the login of its user.
 fn of_device(provider: &mut Provider, client: &str, code: &str, now: i64) -> Reply {
     let interval = provider.interval();
     let key = hashed(code);
@@ -206,7 +206,7 @@ fn of_device(provider: &mut Provider, client: &str, code: &str, now: i64) -> Rep
     }
 }
 
-/// POST of a device that begins
+/// POST of a new device login
 fn device(call: &mut Call<'_>) -> Answer {
     let form = form(call)?;
     let now = call.now().as_second();
@@ -236,7 +236,7 @@ fn device(call: &mut Call<'_>) -> Answer {
     })))
 }
 
-/// The client of a request, by HTTP Basic or, if it is public, by its id in the form.
+/// Returns the client of a request, by HTTP Basic or, for a public client, by the id in the form.
 fn client(call: &Call<'_>, form: &BTreeMap<String, String>, provider: &Provider) -> Option<String> {
     let basic = header(call.headers, "authorization").and_then(|it| it.strip_prefix("Basic "));
     let (id, secret) = match basic {

@@ -1,5 +1,5 @@
-//! Access rules of application credentials, which each service enforces for itself. Keystone does not, but validates such
-//! a token for nobody who does not say that they are enforced.
+//! Access rules of application credentials, enforced by each service for itself. Keystone does not enforce them, but
+//! validates such a token only for callers that announce enforcement.
 
 use http::{HeaderMap, Method};
 use serde_json::Value;
@@ -17,14 +17,15 @@ pub(super) fn has(state: &State, token: &Doc) -> bool {
     credential.is_some_and(|credential| credential.given("access_rules"))
 }
 
-/// True if who asks says that it enforces access rules: version 1.0 of them.
+/// True if the caller announces the enforcement of access rules, version 1.0.
 pub(super) fn understands(headers: &HeaderMap) -> bool {
     let version = header(headers, "openstack-identity-access-rules");
     let version = version.and_then(|text| text.trim().parse::<f64>().ok());
     version.is_some_and(|version| version >= 1.0)
 }
 
-/// True if the rules of a token, if it has any, allow the request, as `keystonemiddleware` decides it in a service.
+/// True if the access rules of a token allow the request, as `keystonemiddleware` decides in a service. A token without
+/// rules allows every request.
 pub(super) fn allow(call: &Call<'_>, token: &Doc, method: &Method) -> bool {
     if call.service == Service::Identity {
         return true;
@@ -47,7 +48,7 @@ pub(super) fn allow(call: &Call<'_>, token: &Doc, method: &Method) -> bool {
     })
 }
 
-/// True if a path has the form of a pattern, in which `*` and `{name}` stand for one segment and `**` for any text.
+/// True if a path matches a pattern, in which `*` and `{name}` stand for one segment and `**` for any text.
 fn matches(pattern: &str, path: &str) -> bool {
     let Some(first) = pattern.chars().next() else {
         return path.is_empty();

@@ -1,4 +1,4 @@
-//! Tokens: their issue after a login, for a scope; the catalog of a token.
+//! Tokens: issue after a login, for a scope; the catalog of a token.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// The methods of this Keystone's `[auth] methods`.
+/// Methods in this Keystone's `[auth] methods`.
 const METHODS: [&str; 4] = ["password", "token", "application_credential", "totp"];
 
 /// POST /v3/auth/tokens
@@ -44,7 +44,7 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
         return Err(required("identity"));
     };
     let mut login = login(call, identity)?;
-    // A receipt is for who asks for something that exists, whether or not there is a role in it.
+    // A receipt requires an existing scope, whether or not the user has a role there.
     named_scope(call.state, &auth)?;
     factors::with_receipt(call, &mut login)?;
     if let Some(receipt) = factors::incomplete(call, &login, &METHODS) {
@@ -58,7 +58,7 @@ pub(crate) fn issue(call: &mut Call<'_>) -> Answer {
     Ok(write(call, &login, scope))
 }
 
-/// Writes a token down, and answers with it.
+/// Stores a token, and returns the [`Reply`] with it.
 pub(super) fn write(call: &mut Call<'_>, login: &Login, scope: Scope) -> Reply {
     let token = format!(
         "gAAAAA{}",
@@ -94,7 +94,7 @@ pub(super) fn write(call: &mut Call<'_>, login: &Login, scope: Scope) -> Reply {
         URL_SAFE_NO_PAD.encode(rand::random::<[u8; 16]>()),
     );
     doc.set("parent_audit_id", login.parent.clone());
-    // Who comes from an identity provider has its groups in the token.
+    // A federated user's token has the groups.
     doc.extend(login.federation.clone());
     let valid = Valid {
         doc: Arc::new(doc.clone()),
@@ -126,19 +126,19 @@ pub(crate) fn hashed(secret: &str) -> String {
     out
 }
 
-/// What a token is for.
+/// Scope of a token.
 #[derive(Default)]
 pub(super) struct Scope {
     project: Option<Arc<Doc>>,
     domain: Option<String>,
     system: bool,
     roles: Vec<String>,
-    /// The trust of the token, which then belongs to the trust's user.
+    /// Trust of the token. The token then belongs to the trust's user.
     trust: Option<Arc<Doc>>,
     user: Option<Arc<Doc>>,
 }
 
-/// Refuses a scope in a project or domain that does not exist.
+/// Returns a [`Fault`] for a scope in an unknown project or domain.
 fn named_scope(state: &State, auth: &Doc) -> Result<(), Fault> {
     let part = |name: &str| auth.get("scope")?.get(name)?.as_object();
     let project = part("project").map(|given| named_project(state, given));
@@ -199,7 +199,7 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
     Ok(Scope::default())
 }
 
-/// The roles that are needed for a token of a place.
+/// Returns the roles for a token of a [`Place`]; at least one is required.
 fn roles(state: &State, login: &Login, place: Place<'_>) -> Result<Vec<String>, Fault> {
     let mut roles = roles_of(state, login.user.text("id"), login.groups(), place);
     if let Some(only) = &login.roles {
@@ -211,7 +211,7 @@ fn roles(state: &State, login: &Login, place: Place<'_>) -> Result<Vec<String>, 
     }
 }
 
-/// The scope of a project in which the user has a role.
+/// Returns the [`Scope`] of a project in which the user has a role.
 fn in_project(call: &Call<'_>, login: &Login, project: Option<Arc<Doc>>) -> Result<Scope, Fault> {
     let is_enabled = |project: &Arc<Doc>| {
         let domain = call.state.get(Kind::Domain, project.text("domain_id"));

@@ -12,7 +12,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (many, one) = ("/v3/OS-TRUST/trusts", "/v3/OS-TRUST/trusts/{id}");
     table
@@ -45,9 +45,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The effect of a token that is scoped to a trust.
+/// Effect of a token scoped to a trust.
 pub(crate) struct Trusted {
-    /// The trustor if the trust allows impersonation, else the trustee.
+    /// Trustor if the trust allows impersonation, else the trustee.
     pub(crate) user: Arc<Doc>,
     pub(crate) project: Arc<Doc>,
     pub(crate) roles: Vec<String>,
@@ -191,7 +191,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(201, json!({"trust": body})))
 }
 
-/// The roles by id or name; the trustor must have each of them in the project.
+/// Returns the roles given by id or name; the trustor must have each of them in the project.
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
     let place = Place::Project(given.text("project_id"));
     let groups = call.who.groups.iter().cloned();
@@ -241,7 +241,7 @@ fn role_names(trust: &Doc) -> impl Iterator<Item = &str> {
     roles.filter_map(|role| role.get("name").and_then(Value::as_str))
 }
 
-/// The trust of the path, which only its two users and administrators may see.
+/// Returns the [`Doc`] of the trust in the path, visible to its two users and to administrators.
 fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     let id = call.parameter("id");
     let doc = call

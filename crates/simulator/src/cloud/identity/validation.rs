@@ -1,4 +1,4 @@
-//! What a token is good for: its owner, its scope and its roles at this moment, its description, its revocation.
+//! Validity of a token: owner, scope and roles at this moment, description, revocation.
 
 use std::sync::Arc;
 
@@ -17,10 +17,11 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// Keystone's `[token] allow_expired_window`: how long an expired token can still be validated by who asks for that.
+/// Keystone's `[token] allow_expired_window` in milliseconds: time after expiry in which a token can still be validated
+/// on request.
 const EXPIRED_WINDOW_MS: i64 = 172_800_000;
 
-/// A token that is good, with the roles that its owner has in its scope now.
+/// Valid token, with the present roles of the owner in the scope.
 pub(super) struct Valid {
     pub(super) doc: Arc<Doc>,
     pub(super) roles: Vec<String>,
@@ -48,8 +49,8 @@ pub(crate) fn revoke(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(204))
 }
 
-/// The owner of the request's token; `None` if the token is missing, unknown or expired, its owner is deleted, or its
-/// access rules do not allow the request.
+/// Returns the owner of the request's token; `None` for a missing, unknown or expired token, for a deleted owner, or
+/// for access rules that do not allow the request.
 pub(crate) fn authenticate(call: &Call<'_>, method: &Method) -> Option<Who> {
     let token = header(call.headers, "x-auth-token")?;
     let Valid { doc, roles } = valid(call.state, token, 0)?;
@@ -69,7 +70,7 @@ pub(crate) fn authenticate(call: &Call<'_>, method: &Method) -> Option<Who> {
     })
 }
 
-/// The project of the request's token, or an empty text.
+/// Returns the project of the request's token, or an empty text.
 pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
     header(headers, "x-auth-token")
         .and_then(|token| state.get(Kind::Token, &hashed(token)))
@@ -77,7 +78,7 @@ pub(crate) fn project_of(state: &State, headers: &HeaderMap) -> String {
         .unwrap_or_default()
 }
 
-/// Removes the tokens from time to time that nobody can validate any more.
+/// Removes tokens that nobody can validate any more, from time to time.
 pub(super) fn sweep(state: &mut State) {
     if !state.count(Kind::Token).is_multiple_of(256) {
         return;
@@ -92,7 +93,7 @@ pub(super) fn sweep(state: &mut State) {
     }
 }
 
-/// The token whose text is `token`, unless it ended more than `window_ms` ago, or what it is of or for is gone or
+/// Returns the token with the text `token`, unless expired more than `window_ms` ago, or its owner or scope is gone or
 /// disabled.
 pub(super) fn valid(state: &State, token: &str, window_ms: i64) -> Option<Valid> {
     let doc = state.get(Kind::Token, &hashed(token))?;
@@ -126,7 +127,7 @@ pub(super) fn valid(state: &State, token: &str, window_ms: i64) -> Option<Valid>
     (stands && !roles.is_empty()).then_some(Valid { doc, roles })
 }
 
-/// The scope of a token; `None` if it is unscoped.
+/// Returns the [`Place`] of a token's scope; `None` for an unscoped token.
 fn place(doc: &Doc) -> Option<Place<'_>> {
     match (doc.text("project_id"), doc.text("domain_id")) {
         ("", "") => doc.flag("system").then_some(Place::System),
@@ -135,8 +136,8 @@ fn place(doc: &Doc) -> Option<Place<'_>> {
     }
 }
 
-/// As Keystone, whose tokens contain no roles: those that are assigned now. A trust and an application credential say
-/// which of them; the operator of the simulation has its own.
+/// Returns the roles assigned now: as in Keystone, tokens contain no roles. A trust and an application credential
+/// restrict the roles; the operator of the simulation has fixed ones.
 fn roles_now(state: &State, doc: &Doc, place: Place<'_>) -> Vec<String> {
     if doc.given("trust_id") || doc.flag("operator") {
         return doc.texts("roles").map(str::to_owned).collect();
@@ -152,8 +153,8 @@ fn roles_now(state: &State, doc: &Doc, place: Place<'_>) -> Vec<String> {
     roles
 }
 
-/// The token that the request is about. Who asks about another's needs to be `may_all`, and learns first whether there is
-/// such a token: 404 precedes 403, as in Keystone.
+/// Returns the [`Valid`] token in question. For a token of somebody else, the caller needs `may_all`, and learns first
+/// whether the token exists: 404 precedes 403, as in Keystone.
 fn subject(
     call: &Call<'_>,
     window_ms: i64,
@@ -171,7 +172,7 @@ fn subject(
     if rules::has(call.state, &valid.doc) && !rules::understands(call.headers) {
         return Err(Fault::missing("Failed to validate token"));
     }
-    // Keystone has the trustee for the owner of a token that its bearer uses as the trustor.
+    // For a token used on behalf of the trustor, Keystone counts the trustee as the owner.
     let trust = call.state.get(Kind::Trust, valid.doc.text("trust_id"));
     let owner = match &trust {
         Some(trust) => trust.text("trustee_user_id"),
@@ -183,7 +184,7 @@ fn subject(
     Ok((token.to_owned(), valid))
 }
 
-/// The description of a token.
+/// Returns the description of a token.
 pub(super) fn describe(call: &Call<'_>, valid: &Valid, with_catalog: bool) -> Value {
     let (state, doc) = (&*call.state, &*valid.doc);
     let named = |kind, id: &str| {
@@ -249,7 +250,7 @@ pub(super) fn describe(call: &Call<'_>, valid: &Valid, with_catalog: bool) -> Va
     json!({"token": token})
 }
 
-/// The owner of a token; one whom an identity provider knows has groups of its own.
+/// Returns the owner of a token; a federated user with groups from the provider.
 fn owner(state: &State, token: &Doc) -> Value {
     let user = state.get(Kind::User, token.text("user_id"));
     let user = user.unwrap_or_default();
@@ -268,7 +269,7 @@ fn owner(state: &State, token: &Doc) -> Value {
     owner
 }
 
-/// The text of a header.
+/// Returns the text of a header, if present.
 pub(super) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }

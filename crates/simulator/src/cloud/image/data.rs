@@ -12,7 +12,7 @@ use crate::cloud::document::Fields;
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 
-/// The maximum size of stored data in bytes.
+/// Maximum size of stored data in bytes.
 const KEPT: usize = 1 << 20;
 
 /// PUT /v2/images/{id}/file

@@ -1,4 +1,4 @@
-//! Members of shared images: other projects that may use them.
+//! Members of shared images: other projects with access.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(super) fn routes(table: &mut Table<'_>) {
     let (many, one) = (
         "/v2/images/{id}/members",
@@ -36,7 +36,7 @@ pub(super) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// The member status of the project: `pending`, `accepted` or `rejected`.
+/// Returns the member status of the project: `pending`, `accepted` or `rejected`.
 pub(super) fn status(call: &Call<'_>, image: &str) -> Option<String> {
     let key = key(image, &call.who.project_id);
     let doc = call.state.get(Kind::ImageMember, &key)?;
@@ -90,7 +90,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(Value::Object(view(&doc))))
 }
 
-/// Only the member itself can accept or reject, not the owner.
+/// Only the member can accept or reject, not the owner.
 fn update(call: &mut Call<'_>) -> Answer {
     find(call)?;
     let doc = member(call)?;
@@ -114,7 +114,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(Value::Object(view(&doc))))
 }
 
-/// The member of the path, visible to the owner of the image and to itself.
+/// Returns the [`Doc`] of the member in the path, visible to the owner of the image and to the member.
 fn member(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let image = find(call)?;
     let member = call.parameter("member");

@@ -1,4 +1,4 @@
-//! Changes of an image: a JSON patch of its properties (`application/openstack-images-v2.1-json-patch`).
+//! Changes of an image: a JSON patch of the properties (`application/openstack-images-v2.1-json-patch`).
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ const READ_ONLY: [&str; 13] = [
     "os_hash_value",
     "direct_url",
 ];
-/// Properties that every image has: they can be changed, and not removed.
+/// Properties of every image: can be changed, but not removed.
 const BASE: [&str; 10] = [
     "name",
     "visibility",
@@ -122,7 +122,7 @@ fn one(doc: &mut Doc, operation: &Doc) -> Result<(), Fault> {
     }
 }
 
-/// The types of the image schema: custom properties are strings.
+/// Checks the types of the image schema: custom properties are strings.
 fn typed(doc: &mut Doc, name: &str, value: Value) -> Result<(), Fault> {
     let fits = match name {
         "tags" => value

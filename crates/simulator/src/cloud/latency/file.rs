@@ -13,24 +13,24 @@ pub enum LatencyError {
     /// The file is malformed or has unknown fields.
     #[error("the latencies cannot be read")]
     Unreadable(#[source] serde_saphyr::Error),
-    /// A duration for an unknown operation.
+    /// Duration for an unknown operation.
     #[error(
         "routes[{index}]: there is no operation {method} {route} of the service {service}; \
          GET /_simulator/requests shows how operations are called"
     )]
     UnknownRoute {
-        /// The place in the list.
+        /// Place in the list.
         index: usize,
-        /// The service as written.
+        /// Service as written.
         service: String,
-        /// The method as written.
+        /// Method as written.
         method: String,
-        /// The route as written.
+        /// Route as written.
         route: String,
     },
 }
 
-/// The file, in milliseconds. Absent durations are 0.
+/// File, in milliseconds. Absent durations are 0.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct File {
@@ -57,7 +57,7 @@ impl Latency {
     /// Parses latencies from YAML (docs/latencies.yaml is an example).
     ///
     /// # Errors
-    /// If it is malformed, has unknown fields, or names an unknown operation.
+    /// The text is malformed, has unknown fields, or names an unknown operation.
     pub fn parse(text: &str) -> Result<Self, LatencyError> {
         let options = serde_saphyr::options! { with_snippet: false };
         let file: File =

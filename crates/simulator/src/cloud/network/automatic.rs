@@ -1,5 +1,5 @@
-//! IPv6 subnets whose addresses are derived from hardware addresses (`slaac`, `dhcpv6-stateless`): each port of the
-//! network, except interfaces of routers, has an address in each of them, requested or not.
+//! IPv6 subnets with addresses derived from hardware addresses (`slaac`, `dhcpv6-stateless`): each port of the network,
+//! except interfaces of routers, has an address in each such subnet, requested or not.
 //!
 //! Source: Neutron's `ipam_pluggable_backend` and `_validate_ipv6_attributes`; RFC 4291, appendix A.
 
@@ -14,7 +14,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// The prefix length for which a hardware address fits.
+/// Prefix length that leaves room for a hardware address.
 const PREFIX: u8 = 64;
 
 /// True if the addresses of a subnet are derived from hardware addresses.
@@ -24,7 +24,7 @@ pub(crate) fn is_automatic(subnet: &Doc) -> bool {
         .any(|mode| matches!(subnet.text(mode), "slaac" | "dhcpv6-stateless"))
 }
 
-/// Rejects modes that contradict each other or other fields of a subnet.
+/// Returns a [`Fault`] for modes that contradict each other or other fields of a subnet.
 pub(crate) fn check(subnet: &Doc, net: &IpNet) -> Result<(), Fault> {
     let (address, advertised) = (
         subnet.text("ipv6_address_mode"),
@@ -58,7 +58,7 @@ pub(crate) fn check(subnet: &Doc, net: &IpNet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The error for a requested address.
+/// Returns the [`Fault`] for a requested address.
 pub(crate) fn chosen(address: &str, subnet: &str) -> Fault {
     Fault::new(
         400,
@@ -96,7 +96,7 @@ pub(crate) fn join(state: &mut State, subnet: &Doc) {
     }
 }
 
-/// The prefix with the modified EUI-64 of the hardware address.
+/// Returns the prefix with the modified EUI-64 of the hardware address.
 fn address(subnet: &Doc, mac: &str) -> Option<Ipv6Addr> {
     let net: Ipv6Net = subnet.text("cidr").parse().ok()?;
     let mut bytes = [0; 6];

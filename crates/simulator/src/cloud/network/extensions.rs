@@ -1,4 +1,4 @@
-//! The list of extensions, and collections that are always empty.
+//! List of extensions, and collections that are always empty.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::fault::webob;
 use crate::cloud::route::{Access, Table};
 
-/// The aliases of Neutron Zed with ML2/OVN. Not among them, as there: tag-ports-during-bulk-creation,
-/// extraroute-atomic (the calls work nevertheless, and `Options::extensions` can list it), dvr, l3-ha and the agent schedulers.
+/// Aliases of Neutron Zed with ML2/OVN. As there, the list lacks tag-ports-during-bulk-creation, extraroute-atomic (the
+/// calls work nevertheless, and `Options::extensions` can list the alias), dvr, l3-ha and the agent schedulers.
 const ALIASES: &[&str] = &[
     "address-group",
     "address-scope",
@@ -77,7 +77,7 @@ const EMPTY: &[(&str, &str)] = &[
     ("/v2.0/qos/policies", "policies"),
 ];
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .on(Method::GET, "/v2.0/extensions", Access::Reader, |call| {
@@ -98,7 +98,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     }
 }
 
-/// The aliases, with those of [`Options::extensions`](crate::cloud::Options::extensions).
+/// Returns the aliases, with [`Options::extensions`](crate::cloud::Options::extensions).
 fn aliases<'a>(call: &'a Call<'_>) -> impl Iterator<Item = &'a str> {
     let more = call.settings.extensions.iter().map(String::as_str);
     ALIASES.iter().copied().chain(more)

@@ -1,4 +1,4 @@
-//! The routes of routers: their format, their next hops and their number.
+//! Routes of routers: format, next hops and number.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,11 +14,10 @@ use crate::cloud::document::Fields;
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 
-/// Neutron's `max_routes`: a limit of each router. Newer releases have it as a quota of this name.
+/// Neutron's `max_routes`: a limit of each router. Newer releases have a quota of this name.
 pub(crate) const LIMIT: (&str, i64) = ("router_route", 30);
 
-/// `add_extraroutes` and `remove_extraroutes`. A route that is there is added without an error, and one that is not
-/// there is removed without an error.
+/// `add_extraroutes` and `remove_extraroutes`. Adding an existing route and removing an absent one are no errors.
 pub(crate) fn change(call: &mut Call<'_>, add: bool) -> Answer {
     let router = ROUTER
         .collection
@@ -55,7 +54,7 @@ pub(crate) fn change(call: &mut Call<'_>, add: bool) -> Answer {
     Ok(Reply::ok(json!({"router": view})))
 }
 
-/// Checks all routes that a router is to have.
+/// Checks all routes wanted for a router.
 pub(crate) fn check(call: &Call<'_>, router: &str, routes: &[Value]) -> Result<(), Fault> {
     format(routes)?;
     let (name, default) = LIMIT;
@@ -126,7 +125,7 @@ fn format(routes: &[Value]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that a text is a range whose address has no bits beyond the prefix.
+/// Checks that a text is an address range without bits beyond the prefix.
 fn subnet(text: &str) -> Result<(), String> {
     let invalid = || format!("'{text}' is not a valid IP subnet");
     let net = text.parse::<IpNet>().map_err(|_| invalid())?;

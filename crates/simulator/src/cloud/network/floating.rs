@@ -52,7 +52,7 @@ pub(crate) static FLOATING_IP: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(
         table,
@@ -62,7 +62,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     );
 }
 
-/// Dissociates the floating IPs of a port that is deleted.
+/// Dissociates the floating IPs of a deleted port.
 pub(crate) fn release_port(state: &mut State, port: &str) {
     for floating in state.by(Kind::FloatingIp, "port_id", port) {
         release(state, &floating);

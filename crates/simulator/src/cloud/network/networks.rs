@@ -73,12 +73,12 @@ pub(crate) static NETWORK: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/networks", "/v2.0/networks/{id}", &NETWORK);
 }
 
-/// Adds a network, with the port of OVN's metadata service.
+/// Adds a network, with the port of OVN's metadata service. Returns the [`Doc`] of the network.
 pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     for (name, value) in [
         ("shared", json!(false)),

@@ -18,13 +18,13 @@ use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 use crate::cloud::state::State;
 
-/// The device owner of OVN's metadata port, one for each network; it is deleted with the network.
+/// Device owner of OVN's metadata port, one for each network; deleted with the network.
 pub(crate) const METADATA: &str = "network:distributed";
-/// The device owner of a router's port on a subnet.
+/// Device owner of a router's port on a subnet.
 pub(crate) const ROUTER_INTERFACE: &str = "network:router_interface";
-/// The device owner of a router's port on an external network.
+/// Device owner of a router's port on an external network.
 pub(crate) const ROUTER_GATEWAY: &str = "network:router_gateway";
-/// The device owner of the port that a floating address is allocated to.
+/// Device owner of the port for a floating address.
 pub(crate) const FLOATING: &str = "network:floatingip";
 
 const NUMA: &[&str] = &["required", "preferred", "legacy"];
@@ -108,7 +108,7 @@ pub(crate) static PORT: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/ports", "/v2.0/ports/{id}", &PORT);
 }
@@ -144,7 +144,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     Ok(finish(call.state, doc))
 }
 
-/// Rejects a hardware address that another port of the network has.
+/// Returns a [`Fault`] for a hardware address used by another port of the network.
 fn check_mac(state: &State, doc: &Doc) -> Result<(), Fault> {
     let (network, mac) = (doc.text("network_id"), doc.text("mac_address"));
     let ports = state.by(Kind::Port, "network_id", network);
@@ -163,7 +163,7 @@ fn check_mac(state: &State, doc: &Doc) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates a port of the cloud itself, without checks of quota or policy. Takes `network_id` and further fields.
+/// Creates a port of the cloud itself, without checks of quota or policy. `given` has `network_id` and further fields.
 pub(crate) fn create_internal(state: &mut State, given: Value) -> Doc {
     let mut doc = to_doc(given);
     let project = doc.text("project_id").to_owned();
@@ -190,7 +190,7 @@ pub(crate) fn create_internal(state: &mut State, given: Value) -> Doc {
     finish(state, doc)
 }
 
-/// Attaches a port to a device on a host, and makes it ACTIVE once the device runs.
+/// Attaches a port to a device on a host. The port is ACTIVE once the device runs.
 pub(crate) fn bind(
     state: &mut State,
     port: &str,
@@ -227,7 +227,7 @@ pub(crate) fn release(state: &mut State, port: &str) {
     bind(state, port, "", "", "", false);
 }
 
-/// Removes a port and frees the floating IP on it.
+/// Removes a port and frees its floating IP.
 pub(crate) fn remove(state: &mut State, id: &str) {
     floating::release_port(state, id);
     state.remove(Kind::Port, id);
@@ -622,14 +622,14 @@ fn missing(id: &str) -> Fault {
     )
 }
 
-/// The ports of a device in the order in which they were attached.
+/// Returns the [`Doc`]s of the ports of a device, in the order of attachment.
 pub(crate) fn of_device(state: &State, device: &str) -> Vec<Arc<Doc>> {
     let mut ports = state.by(Kind::Port, "device_id", device);
     ports.sort_by_key(|port| port.number("_order"));
     ports
 }
 
-/// The fixed addresses of a port.
+/// Returns the fixed addresses of a port.
 pub(crate) fn addresses(port: &Doc) -> impl Iterator<Item = &str> {
     port.list("fixed_ips")
         .iter()

@@ -10,7 +10,7 @@ use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .on(Method::GET, "/v2.0/quotas/{project}", Access::Reader, show)
@@ -67,7 +67,7 @@ fn details(call: &mut Call<'_>) -> Answer {
 fn change(call: &mut Call<'_>) -> Answer {
     let project = call.parameter("project").to_owned();
     let wanted = call.wrapped("quota")?;
-    // What the openstack client sends without --force.
+    // Sent by the openstack client without --force.
     let below = match wanted.flag("check_limit") {
         true => quota::below_use(call, Service::Network, &project, &wanted),
         false => Vec::new(),

@@ -18,20 +18,20 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
-/// A resource and its particular operations.
+/// Resource with its particular operations.
 pub(crate) struct Resource {
     pub(crate) collection: Collection,
-    /// Its name among the quotas.
+    /// Name of the quota.
     pub(crate) quota: &'static str,
-    /// Creates the resource from a validated body and returns it.
+    /// Creates the resource from a validated body.
     pub(crate) create: fn(&mut Call<'_>, Doc) -> Result<Doc, Fault>,
     /// Applies a validated change to the resource.
     pub(crate) update: fn(&mut Call<'_>, &Doc, &mut Doc, &Doc) -> Result<(), Fault>,
-    /// Removes the resource, or returns why that is rejected.
+    /// Removes the resource, or returns the reason for a refusal.
     pub(crate) delete: fn(&mut Call<'_>, &Doc) -> Result<(), Fault>,
 }
 
-/// The five operations of a resource.
+/// Registers the five operations of a resource.
 pub(crate) fn routes(
     table: &mut Table<'_>,
     many: &'static str,
@@ -169,7 +169,7 @@ pub(crate) fn touch(doc: &mut Doc, state: &State) {
     doc.set("revision_number", doc.number("revision_number") + 1);
 }
 
-/// As [`touch`], for a stored resource whose parts changed.
+/// As [`touch`], for a stored resource with changed parts.
 pub(crate) fn bump(state: &mut State, kind: Kind, id: &str) {
     let now = zulu(state.now());
     state.edit(kind, id, |doc| {
@@ -196,12 +196,12 @@ pub(crate) fn owner_only(call: &Call<'_>, doc: &Doc) -> bool {
     call.may_access(doc)
 }
 
-/// A resource that a body refers to, or the error of that resource's collection.
+/// Returns a resource that a body refers to, or the error of the resource's collection.
 pub(crate) fn referenced(call: &Call<'_>, what: &Resource, id: &str) -> Result<Arc<Doc>, Fault> {
     what.collection.find(call, id)
 }
 
-/// The project of a new resource: the caller's, unless an administrator sets another one.
+/// Returns the project of a new resource: the caller's, unless an administrator sets another one.
 fn project(call: &Call<'_>, given: &mut Doc) -> Result<String, Fault> {
     let wanted = [given.remove("project_id"), given.remove("tenant_id")];
     let default = &call.who.project_id;
@@ -215,7 +215,7 @@ fn project(call: &Call<'_>, given: &mut Doc) -> Result<String, Fault> {
     }
 }
 
-/// `If-Match: revision_number=N` (extension revision-if-match).
+/// Returns a [`Fault`] if `If-Match: revision_number=N` names another revision (extension revision-if-match).
 pub(crate) fn check_revision(call: &Call<'_>, doc: &Doc) -> Result<(), Fault> {
     let Some(header) = call
         .headers

@@ -62,7 +62,7 @@ pub(crate) static ROUTER: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/routers", "/v2.0/routers/{id}", &ROUTER);
     table
@@ -92,7 +92,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// The router through which a subnet reaches an external network, if there is one.
+/// Returns the router through which a subnet reaches an external network, if there is one.
 pub(crate) fn between(state: &State, subnet: &str, external: &str) -> Option<String> {
     state
         .by(Kind::Port, "subnet_id", subnet)
@@ -328,7 +328,7 @@ fn by_port(call: &mut Call<'_>, router: &Doc, port: &str) -> Result<Doc, Fault> 
     Ok((*call.state.get(Kind::Port, port).unwrap_or_default()).clone())
 }
 
-/// Checks that the router has no port in the subnet yet, and that its subnets do not overlap.
+/// Returns a [`Fault`] if the router has a port in the subnet already, or another of its subnets overlaps.
 fn no_clash(state: &State, router: &str, subnet: &Doc) -> Result<(), Fault> {
     let Ok(net) = subnet.text("cidr").parse::<IpNet>() else {
         return Ok(());

@@ -92,7 +92,7 @@ pub(crate) static RULE: Resource = Resource {
     delete: delete_rule,
 };
 
-/// Neutron accepts the rules of one group only in a request.
+/// Returns a [`Fault`] unless all rules are of one group, as Neutron requires in one request.
 pub(crate) fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
     let group = |rule: &Doc| rule.text("security_group_id").to_owned();
     let first = rules.first().map(group);
@@ -110,7 +110,7 @@ pub(crate) fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
     ))
 }
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(
         table,
@@ -126,7 +126,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
     );
 }
 
-/// The project's group `default`, which Neutron creates with the project's first security group or port.
+/// Returns the project's group `default`, which Neutron creates with the project's first security group or port.
 pub(crate) fn ensure_default_group(state: &mut State, project: &str) -> String {
     let groups = state.by(Kind::SecurityGroup, "project_id", project);
     if let Some(group) = groups.iter().find(|group| group.text("name") == "default") {
@@ -248,7 +248,8 @@ fn delete_rule(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The checks of neutron's `securitygroups_db._validate_security_group_rule`, and its canonical values.
+/// Returns a [`Fault`] for a rule that neutron's `securitygroups_db._validate_security_group_rule` rejects; otherwise
+/// sets canonical values.
 fn normalise(doc: &mut Doc) -> Result<(), Fault> {
     let protocol = match doc.get("protocol") {
         None | Some(Value::Null) => None,
@@ -331,8 +332,8 @@ fn normalise(doc: &mut Doc) -> Result<(), Fault> {
     }
 }
 
-/// The identity of a rule (neutron's `_rule_to_key`): all fields except id, description and times, where an explicit
-/// "any address" equals an absent one.
+/// Returns the identity of a rule (neutron's `_rule_to_key`): all fields except id, description and times, where an
+/// explicit "any address" equals an absent one.
 fn fingerprint(doc: &Doc) -> String {
     let prefix = match doc.text("remote_ip_prefix") {
         "0.0.0.0/0" | "::/0" => "",

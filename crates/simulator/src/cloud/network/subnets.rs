@@ -64,12 +64,12 @@ pub(crate) static SUBNET: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/subnets", "/v2.0/subnets/{id}", &SUBNET);
 }
 
-/// The pools of a subnet, as first and last address.
+/// Returns the pools of a subnet, as first and last address.
 pub(crate) fn pools(subnet: &Doc) -> Vec<(IpAddr, IpAddr)> {
     let pools = subnet
         .list("allocation_pools")
@@ -85,7 +85,7 @@ pub(crate) fn pools(subnet: &Doc) -> Vec<(IpAddr, IpAddr)> {
         .collect()
 }
 
-/// Adds a subnet, and gives the network's metadata port an address in it.
+/// Adds a subnet, and an address in the subnet for the network's metadata port. Returns the [`Doc`] of the subnet.
 pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     let network = referenced(call, &NETWORK, doc.text("network_id"))?;
     if !call.may_access(&network) {
@@ -227,7 +227,7 @@ fn no_overlap(state: &State, network: &str, net: &IpNet) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The gateway: the requested address, none for null, otherwise the first address.
+/// Returns the gateway: the requested address, none for null, otherwise the first address.
 fn gateway(doc: &Doc, net: &IpNet) -> Result<Option<IpAddr>, Fault> {
     match doc.get("gateway_ip") {
         Some(Value::Null) => Ok(None),
@@ -246,7 +246,7 @@ fn gateway(doc: &Doc, net: &IpNet) -> Result<Option<IpAddr>, Fault> {
     }
 }
 
-/// The whole prefix without network, broadcast and gateway address.
+/// Returns the whole prefix without network, broadcast and gateway address.
 fn default_pools(net: &IpNet, gateway: Option<IpAddr>) -> Vec<(IpAddr, IpAddr)> {
     let v4 = net.addr().is_ipv4();
     let (first, last) = bounds(net);

@@ -10,7 +10,7 @@ use crate::cloud::document::Fields;
 use crate::cloud::fault::Fault;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let all: [(&'static str, &'static str, &'static Resource); 7] = [
         (

@@ -48,7 +48,7 @@ pub(crate) static TRUNK: Resource = Resource {
     delete,
 };
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     standard(table, "/v2.0/trunks", "/v2.0/trunks/{id}", &TRUNK);
     table

@@ -1,4 +1,4 @@
-//! Containers: named references to secrets that belong together.
+//! Containers: named references to related secrets.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 
-/// The operations.
+/// Registers the operations.
 pub(super) fn routes(table: &mut Table<'_>) {
     table
         .get("/v1/containers", |call| {

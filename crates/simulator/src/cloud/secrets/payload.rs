@@ -13,14 +13,14 @@ const LIMIT: usize = 20_000;
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
 
-/// A payload with its type.
+/// Payload with its type.
 pub(super) struct Payload {
     bytes: Bytes,
     content_type: &'static str,
 }
 
 impl Payload {
-    /// The payload of a creation, if it has one.
+    /// Returns the [`Payload`] of a creation, if given.
     pub(super) fn given(given: &Doc) -> Result<Option<Self>, Fault> {
         if !given.given("payload") {
             if given.given("payload_content_type") {
@@ -54,7 +54,7 @@ impl Payload {
         Self::of_size(Bytes::from(bytes), content_type).map(Some)
     }
 
-    /// The body of a PUT.
+    /// Returns the [`Payload`] in the body of a PUT.
     pub(super) fn raw(call: &Call<'_>) -> Result<Self, Fault> {
         let header = |name: &str| call.headers.get(name).and_then(|it| it.to_str().ok());
         let content_type = known(header("content-type").unwrap_or_default())?;
@@ -70,7 +70,7 @@ impl Payload {
         Self::of_size(bytes, content_type)
     }
 
-    /// The first byte.
+    /// Returns the first byte.
     pub(super) fn first(&self) -> Option<u8> {
         self.bytes.first().copied()
     }
@@ -118,7 +118,7 @@ impl Payload {
     }
 }
 
-/// The payload of a stored secret.
+/// Returns the [`Payload`] of a stored secret.
 pub(super) fn of(doc: &Doc) -> Result<Payload, Fault> {
     let content_type = known(doc.text("_content_type"))?;
     let bytes = STANDARD.decode(doc.text("_payload")).unwrap_or_default();

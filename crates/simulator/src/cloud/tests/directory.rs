@@ -415,7 +415,7 @@ async fn a_token_with_access_rules_is_validated_for_those_who_enforce_them() {
     }
     let again = json!({"auth": {"identity": {"methods": ["token"], "token": {"id": cut.token}}}});
     assert_eq!(demo.post(TOKENS, again).await.status, 404);
-    // Keystone itself does not enforce them.
+    // Keystone itself does not enforce the rules.
     assert_eq!(cut.get("/identity/v3/auth/projects").await.status, 200);
 }
 

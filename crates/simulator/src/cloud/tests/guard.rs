@@ -54,7 +54,7 @@ async fn the_operators_interface_of_a_socket_answers_to_names_of_this_machine_al
             "{origin}"
         );
     }
-    // What is no operator's has Keystone's tokens.
+    // Paths outside of the operator's interface have Keystone's tokens.
     assert_eq!(get("/identity/v3", &[("host", "evil.test")]).await, 200);
 }
 

@@ -264,7 +264,7 @@ async fn what_is_written_to_the_catalog_is_in_tokens_until_it_is_gone() {
     assert_eq!(urls().await, [url.clone(), url]);
     let all = admin.fetch("/identity/v3/endpoints").await;
     let mut all = all.as_array().unwrap().iter();
-    // The list has what was written.
+    // The list has the URL as written.
     assert!(all.any(|it| it["url"] == "http://dns:9001/%(project_id)s"));
 
     let path = format!("/identity/v3/services/{}", id(&service));

@@ -1,4 +1,4 @@
-//! Lists of servers are cached as text: they must equal the servers, whatever changed.
+//! Lists of servers are cached as text: after any change, a list must equal the servers.
 
 use serde_json::json;
 

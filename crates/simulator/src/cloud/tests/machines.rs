@@ -1,4 +1,4 @@
-//! What machines do, as the cloud's clients see it.
+//! Events of machines, in the view of the cloud's clients.
 
 use serde_json::json;
 
@@ -178,7 +178,7 @@ async fn members_that_do_not_answer_their_monitor_degrade_the_load_balancer() {
     );
 }
 
-/// A cloud whose server answers for its volumes, and a volume that it is being given.
+/// Returns a cloud with a server that answers for its volumes, and a volume on its way to the server.
 async fn asked() -> (Cloud, Client, String, String) {
     let (cloud, client) = demo().await;
     let server = client.server("a").await;
@@ -240,7 +240,7 @@ async fn a_machine_that_does_not_answer_is_waited_for_a_minute() {
     assert_eq!(client.status(&volume).await, "attaching");
     cloud.advance_clock(std::time::Duration::from_secs(2));
     assert_eq!(client.status(&volume).await, "available");
-    // A server that is stopped has no machine that could answer.
+    // A stopped server has no machine to answer.
     let path = format!("/compute/v2.1/servers/{server}/action");
     assert_eq!(
         client.post(&path, json!({"os-stop": null})).await.status,
@@ -249,7 +249,7 @@ async fn a_machine_that_does_not_answer_is_waited_for_a_minute() {
     assert_eq!(client.attach(&server, &volume).await.status, 200);
     assert_eq!(client.status(&volume).await, "in-use");
     assert_eq!(cloud.volumes(&server).unwrap().len(), 1);
-    // Nor has one whose program of this boot has not said that it will.
+    // Nor has a server whose program has not announced answers in this boot.
     assert_eq!(
         client.post(&path, json!({"os-start": null})).await.status,
         202

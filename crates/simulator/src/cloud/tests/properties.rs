@@ -54,7 +54,7 @@ fn headers(path: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Names that the services know, so that their values are validated.
+/// Names known to the services, so that their values are validated.
 const KEYS: &[&str] = &[
     "network",
     "networks",
@@ -193,7 +193,7 @@ fn body() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bodies that are valid except for one random value, so that later checks are reached.
+/// Valid bodies except for one random value, so that later checks are reached.
 fn nearly() -> impl Strategy<Value = (&'static str, Value)> {
     let rows: Vec<(&str, Value)> = vec![
         (

@@ -86,7 +86,7 @@ async fn routes_are_added_and_removed_without_touching_the_others() {
     assert_eq!(routes, json!([a]));
     let (routes, revision) = change("add", &b).await;
     assert_eq!(routes, json!([a, b]));
-    // What is there already, and what is not there, changes nothing.
+    // Adding an existing route or removing an absent one changes nothing.
     assert_eq!(change("add", &b).await, (json!([a, b]), revision));
     let other = route("10.244.9.0/24", "10.6.0.8");
     assert_eq!(change("remove", &other).await, (json!([a, b]), revision));

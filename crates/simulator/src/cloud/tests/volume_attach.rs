@@ -1,10 +1,11 @@
-//! Volumes and servers: the states of an attachment, what refuses one, and what is left of it.
+//! Volumes and servers: the states of an attachment, refusals, and remains.
 
 use serde_json::json;
 
 use super::*;
 
-/// The status of the volume, of its attachment, whether the volume shows it, and how many volumes Nova lists.
+/// Returns the status of the volume and of its attachment, the number of attachments shown by the volume, and the
+/// number of volumes listed by Nova.
 async fn seen(client: &Client, server: &str, volume: &str) -> (String, String, usize, usize) {
     let doc = client.volume(volume).await;
     let attachments = client.attachments(volume).await;
@@ -65,7 +66,7 @@ async fn a_volume_is_reserved_then_attaching_then_in_use_and_detaching_before_it
     let again = client.detach(&server, &volume).await;
     assert_eq!(again.status, 400, "{}", again.text);
     assert!(again.text.contains("Volume status must be 'in-use'"));
-    // Cinder releases it first; until Nova has forgotten it, it goes nowhere else.
+    // Cinder releases the volume first; until Nova has forgotten it, no other server gets it.
     cloud.advance_clock(STEP);
     assert_eq!(now().await, state("available", "-", 0, 1));
     let early = client.attach(&server, &volume).await;
@@ -119,7 +120,7 @@ async fn nova_refuses_volumes_and_servers_that_are_not_ready() {
         .await;
     assert_eq!(got.status, 204, "{}", got.text);
     refused(&two, &failed, 400, "is in an error state").await;
-    // What the server is doing matters, too.
+    // The task of the server matters, too.
     let path = format!("/compute/v2.1/servers/{two}/action");
     let free = available(&cloud, &client, json!({"size": 1})).await;
     assert_eq!(client.post(&path, json!({"lock": null})).await.status, 202);

@@ -256,7 +256,7 @@ async fn a_group_is_on_the_back_end_of_its_types_and_changes_only_when_available
     assert_eq!(show(&client, &both).await["status"], "error");
     assert_eq!(put(&one, json!({"add_volumes": volume})).await.status, 202);
     cloud.advance_clock(STEP);
-    // A volume that is moved to the back end of another type is there for its group.
+    // For its group, a volume is still there after the move to another type's back end.
     let retype = json!({"os-retype": {"new_type": "ceph", "migration_policy": "on-demand"}});
     assert_eq!(client.act(&other, retype).await.0, 202);
     cloud.advance_clock(STEP);

@@ -1,4 +1,4 @@
-//! New volumes: their sources and sizes, their zones and back ends, and what refuses them.
+//! New volumes: sources and sizes, zones and back ends, and refusals.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The states of volumes and snapshots, what each refuses, and what is said when one fails.
+//! States of volumes and snapshots, the refusals in each, and the messages about failures.
 
 use serde_json::json;
 
@@ -134,7 +134,7 @@ async fn what_fails_says_why_in_a_message() {
     assert_eq!(one["resource_uuid"], volume.as_str());
     assert_eq!(one["event_id"], "VOLUME_VOLUME_001_003");
     assert_eq!(one["message_level"], "ERROR");
-    // A volume that no back end has goes at once, its message stays until it is deleted.
+    // A volume without a back end goes at once; its message stays until deleted.
     let path = format!("volumes/{volume}");
     assert_eq!(
         client

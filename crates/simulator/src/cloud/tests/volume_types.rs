@@ -1,4 +1,4 @@
-//! Volume types: their specs, who may use them, and what encryption does.
+//! Volume types: specs, access, and the effects of encryption.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ async fn members_see_the_specs_that_matter_to_them() {
         .new_volume(json!({"size": 1, "volume_type": "t"}))
         .await;
     assert_eq!(client.volume(&volume).await["availability_zone"], "az1");
-    // It is in use now.
+    // The type is in use now.
     for (method, path) in [
         (Method::DELETE, one),
         (Method::DELETE, format!("types/{kind}")),
@@ -140,7 +140,7 @@ async fn volumes_of_an_encrypted_type_are_encrypted() {
     let doc = client.volume(&secret).await;
     assert_eq!(doc["encrypted"], true);
     assert!(doc["encryption_key_id"].is_string());
-    // So the type says it of every volume that has it.
+    // The type marks each of its volumes as encrypted.
     let standard = json!({"encryption": {"provider": "luks", "control_location": "front-end"}});
     let got = admin
         .cinder(
@@ -168,7 +168,7 @@ async fn volumes_of_an_encrypted_type_are_encrypted() {
     );
     let copy = client.new_volume(json!({"source_volid": secret})).await;
     assert_eq!(client.volume(&copy).await["encrypted"], true);
-    // Another type makes it one of that type.
+    // A change of type takes the mark away.
     let retype = json!({"os-retype": {"new_type": "standard", "migration_policy": "on-demand"}});
     assert_eq!(client.act(&copy, retype).await.0, 202);
     assert_eq!(client.volume(&copy).await["volume_type"], "standard");

@@ -10,7 +10,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 
-/// The version from which on a volume grows while it is in use.
+/// First microversion in which a volume grows while in use.
 const GROWS_IN_USE: u32 = 42;
 
 /// Performs the action in the body.
@@ -205,7 +205,7 @@ fn reserve(call: &mut Call<'_>, doc: &Doc) -> Answer {
     accepted()
 }
 
-/// Undoes `os-reserve`. A volume that is `reserved` by an attachment is none of its business.
+/// Undoes `os-reserve`. A volume `reserved` by an attachment is left alone.
 fn unreserve(call: &mut Call<'_>, doc: &Doc) -> Answer {
     if doc.text("status") == "attaching" {
         let status = match attach::all(doc).is_empty() {

@@ -1,7 +1,7 @@
-//! The attachments of a volume, which Nova and clients of Cinder create and delete, and the status of the volume that
-//! follows from them.
+//! Attachments of a volume, created and deleted by Nova and by clients of Cinder, and the resulting status of the
+//! volume.
 //!
-//! A volume stores them as Cinder's API returns them. Only the complete ones are in its field `attachments`.
+//! A volume stores its attachments in the form of Cinder's API. Its field `attachments` has only the complete ones.
 
 use serde_json::{Value, json};
 
@@ -11,12 +11,13 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::state::State;
 
-/// The field of a volume with its attachments.
+/// Field of a volume with its attachments.
 const STORED: &str = "_attachments";
-/// The fields in which stores of earlier versions have the complete and the incomplete ones.
+/// Fields of the complete and the incomplete attachments in stores of earlier versions.
 const OLDER: [&str; 2] = ["attachments", "_reserved"];
 
-/// The attachments of a volume: `id`, `status`, `instance`, `volume_id`, `connection_info`, `device` and so on.
+/// Returns the [`Doc`]s of the attachments of a volume: `id`, `status`, `instance`, `volume_id`, `connection_info`,
+/// `device` and so on.
 pub(crate) fn all(volume: &Doc) -> Vec<Doc> {
     let stored = volume.list(STORED).iter().cloned();
     let complete = volume.list(OLDER[0]).iter().map(|one| {
@@ -33,7 +34,7 @@ pub(crate) fn all(volume: &Doc) -> Vec<Doc> {
         .collect()
 }
 
-/// The field `attachments` of a volume's view.
+/// Returns the field `attachments` of a volume's view.
 pub(crate) fn complete_ones(volume: &Doc, for_admin: bool) -> Vec<Value> {
     let view = |one: Doc| {
         let host = one.get("host").filter(|_| for_admin).cloned();
@@ -48,14 +49,14 @@ pub(crate) fn complete_ones(volume: &Doc, for_admin: bool) -> Vec<Value> {
         .collect()
 }
 
-/// The attachment of a volume to a server.
+/// Returns the [`Doc`] of the attachment of a volume to a server.
 pub(crate) fn of_server(volume: &Doc, server: &str) -> Option<Doc> {
     all(volume)
         .into_iter()
         .find(|one| one.text("instance") == server)
 }
 
-/// Why a volume cannot be reserved for a server; `None` if it can.
+/// Returns the [`Fault`] for a volume that cannot be reserved for a server; `None` if it can.
 pub(crate) fn refusal(volume: &Doc, server: &str) -> Option<Fault> {
     let (id, status) = (volume.text("id"), volume.text("status"));
     if status.contains("error") {
@@ -81,7 +82,7 @@ pub(crate) fn refusal(volume: &Doc, server: &str) -> Option<Fault> {
     )))
 }
 
-/// Why a volume cannot be detached.
+/// Returns a [`Fault`] for a volume that cannot be detached.
 pub(crate) fn check_detaching(volume: &Doc) -> Result<(), Fault> {
     let attached = all(volume)
         .iter()
@@ -102,7 +103,7 @@ pub(crate) fn reserve(state: &mut State, volume: &str, server: &str) -> String {
         "detached_at": "", "attach_mode": "null", "connection_info": {}});
     change(state, volume, |doc, all| {
         all.push(to_doc(one));
-        // A second reservation by the server that has the volume leaves its status.
+        // A second reservation by the server with the volume leaves the status unchanged.
         if matches!(doc.text("status"), "available" | "downloading")
             || doc.flag("multiattach") && doc.text("status") == "in-use"
         {
@@ -132,7 +133,7 @@ pub(crate) fn connect(state: &mut State, volume: &str, id: &str, connector: &Doc
     });
 }
 
-/// Completes an attachment: its volume is in use.
+/// Completes an attachment: the volume is in use.
 pub(crate) fn complete(state: &mut State, volume: &str, id: &str) {
     change(state, volume, |doc, all| {
         if let Some(one) = all.iter_mut().find(|one| one.text("id") == id) {
@@ -142,7 +143,7 @@ pub(crate) fn complete(state: &mut State, volume: &str, id: &str) {
     });
 }
 
-/// Removes an attachment; the volume gets the status that follows from the others.
+/// Removes an attachment; the status of the volume follows from the others.
 pub(crate) fn release(state: &mut State, volume: &str, id: &str) {
     change(state, volume, |doc, all| {
         all.retain(|one| one.text("id") != id);
@@ -151,7 +152,7 @@ pub(crate) fn release(state: &mut State, volume: &str, id: &str) {
     });
 }
 
-/// Takes the connection of an attachment away: what is left when Nova detaches half way.
+/// Removes the connection of an attachment: the state after a detachment by Nova that stopped half way.
 pub(crate) fn disconnect(state: &mut State, volume: &str, id: &str) {
     change(state, volume, |doc, all| {
         if let Some(one) = all.iter_mut().find(|one| one.text("id") == id) {
@@ -162,12 +163,12 @@ pub(crate) fn disconnect(state: &mut State, volume: &str, id: &str) {
     });
 }
 
-/// Removes every attachment of a volume, and leaves its status.
+/// Removes every attachment of a volume, and keeps the status.
 pub(crate) fn forget(state: &mut State, volume: &str) {
     change(state, volume, |_, all| all.clear());
 }
 
-/// Puts a complete attachment to a server that is being built.
+/// Adds a complete attachment to a server under construction.
 pub(crate) fn attach(state: &mut State, volume: &str, id: &str, device: &str, host: &str) {
     let connector = to_doc(json!({"mountpoint": device, "host": host}));
     connect(state, volume, id, &connector);
@@ -187,7 +188,7 @@ fn change(state: &mut State, volume: &str, change: impl FnOnce(&mut Doc, &mut Ve
     });
 }
 
-/// Cinder's order of precedence; failed attachments do not count.
+/// Returns the status by Cinder's order of precedence; failed attachments do not count.
 fn status_with(all: &[Doc]) -> &'static str {
     let has = |status: &str| all.iter().any(|one| one.text("status") == status);
     let by_attachment = [

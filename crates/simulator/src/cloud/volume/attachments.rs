@@ -1,5 +1,5 @@
-//! Cinder's attachments (microversion 3.27): those that Nova creates, and those with which a client reserves the
-//! volume, sets the connector, and completes the attachment.
+//! Cinder's attachments (microversion 3.27): created by Nova, or by a client that reserves the volume, sets the
+//! connector, and completes the attachment.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/attachments", |call| list(call, false))
@@ -106,7 +106,7 @@ fn reserve(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"attachment": view(&one, true)})))
 }
 
-/// PUT: sets the connector. Cinder answers with the state from before it asked its back end.
+/// PUT: sets the connector. Cinder's answer has the state from before the request to its back end.
 fn connect(call: &mut Call<'_>) -> Answer {
     let (volume, mut before) = find(call)?;
     let given = call.wrapped("attachment")?;
@@ -152,8 +152,8 @@ fn complete(call: &mut Call<'_>) -> Answer {
     })
 }
 
-/// True if Nova uses an attachment: Cinder asks it before it lets anybody else delete one. It is nobody's that has no
-/// connection, or whose server or volume Nova does not know, or knows by another attachment.
+/// True if Nova uses an attachment: Cinder asks Nova before anybody else may delete one. An attachment is unused
+/// without a connection, or if Nova does not know server or volume, or has another attachment for them.
 fn used_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
     let Some(server) = call.state.get(Kind::Server, one.text("instance")) else {
         return false;
@@ -170,7 +170,7 @@ fn used_by_nova(call: &Call<'_>, volume: &str, one: &Doc) -> bool {
         })
 }
 
-/// Refuses to take an attachment away that Nova uses.
+/// Returns a [`Fault`] for the removal of an attachment in use by Nova.
 pub(super) fn check_release(call: &Call<'_>, volume: &str, one: &Doc) -> Result<(), Fault> {
     match used_by_nova(call, volume, one) {
         false => Ok(()),
@@ -191,7 +191,7 @@ fn release(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"attachments": left})))
 }
 
-/// The path's attachment with its volume's id.
+/// Returns the volume's id and the [`Doc`] of the attachment in the path.
 fn find(call: &Call<'_>) -> Result<(String, Doc), Fault> {
     super::since(call, 27)?;
     let id = call.parameter("id");

@@ -19,10 +19,10 @@ use crate::cloud::service::Service;
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 
-/// The version from which on a backup has a zone of its own.
+/// First microversion in which a backup has its own zone.
 const WITH_ZONE: u32 = 51;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/backups", |call| list(call, false))
@@ -181,7 +181,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(202, json!({"backup": brief(call, &doc)})))
 }
 
-/// The snapshot of the volume that is backed up in its place.
+/// Returns the [`Doc`] of the snapshot to back up in place of the volume.
 fn source_snapshot(call: &Call<'_>, given: &Doc, volume: &Doc) -> Result<Option<Arc<Doc>>, Fault> {
     let wanted = given.text("snapshot_id");
     if wanted.is_empty() {
@@ -303,7 +303,7 @@ fn reset(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-/// The last finished backup of the volume, the base of an incremental one.
+/// Returns the [`Doc`] of the last finished backup of the volume, the base of an incremental one.
 fn latest(call: &Call<'_>, volume: &Doc) -> Option<Arc<Doc>> {
     let all = call.state.by(Kind::Backup, "volume_id", volume.text("id"));
     all.into_iter()
@@ -353,7 +353,7 @@ fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
         .ok_or_else(|| Fault::missing(format!("Backup {id} could not be found.")))
 }
 
-/// The fields in the answer to a creation and in short lists.
+/// Returns a [`Doc`] of the fields in the answer to a creation and in short lists.
 fn brief(call: &Call<'_>, doc: &Doc) -> Doc {
     to_doc(json!({"id": doc.text("id"), "name": doc.get("name"), "links": links(call, doc)}))
 }

@@ -1,4 +1,4 @@
-//! The schemas of Cinder's request bodies, as far as they matter: unknown fields, texts, sizes, metadata.
+//! Schemas of Cinder's request bodies, as far as needed: unknown fields, texts, sizes, metadata.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::query;
 
-/// The version from which on unknown fields of a volume are refused.
+/// First microversion that refuses unknown fields of a volume.
 const STRICT: u32 = 53;
-/// The longest name and description.
+/// Longest name and description.
 const LONGEST: usize = 255;
 
 /// The body has nothing but `name` and the `others`.
@@ -24,7 +24,7 @@ pub(super) fn only(body: &Value, name: &str, others: &[&str]) -> Result<(), Faul
     }
 }
 
-/// An object of a volume's request has nothing but `known` fields, from 3.53 on.
+/// Returns a [`Fault`] for other fields than `known` in an object of a volume's request, from 3.53 on.
 pub(super) fn fields(
     call: &Call<'_>,
     name: &str,
@@ -37,7 +37,7 @@ pub(super) fn fields(
     }
 }
 
-/// An object has nothing but `known` fields, at any version.
+/// Returns a [`Fault`] for other fields than `known` in an object, at any version.
 pub(super) fn strict(name: &str, given: &Doc, known: &[&str]) -> Result<(), Fault> {
     match given.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
@@ -49,7 +49,7 @@ pub(super) fn strict(name: &str, given: &Doc, known: &[&str]) -> Result<(), Faul
     }
 }
 
-/// Fields are texts of at most 255 characters, null or absent.
+/// Returns a [`Fault`] unless the fields are texts of at most 255 characters, null or absent.
 pub(super) fn texts(given: &Doc, names: &[&str]) -> Result<(), Fault> {
     for name in names {
         match given.get(*name) {
@@ -70,12 +70,12 @@ pub(super) fn texts(given: &Doc, names: &[&str]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A text without the spaces around it, which Cinder removes from names.
+/// Returns a text without the spaces around it, as Cinder removes them from names.
 pub(super) fn trimmed<'a>(given: &'a Doc, name: &str) -> &'a str {
     given.text(name).trim()
 }
 
-/// `metadata` is an object of texts of at most 255 characters, null or absent.
+/// Returns a [`Fault`] unless `metadata` is an object of texts of at most 255 characters, null or absent.
 pub(super) fn metadata(given: &Doc) -> Result<(), Fault> {
     let metadata = match given.get("metadata") {
         None | Some(Value::Null) => return Ok(()),
@@ -113,7 +113,7 @@ pub(super) fn pairs(name: &str, given: &Doc) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A size in GiB: a number, or a text with one.
+/// Parses a size in GiB: a number, or a text with one.
 pub(super) fn size(name: &str, value: &Value) -> Result<i64, Fault> {
     let size = match value {
         Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().ok(),
@@ -134,7 +134,7 @@ pub(super) fn size(name: &str, value: &Value) -> Result<i64, Fault> {
     }
 }
 
-/// A boolean in any of the spellings that Cinder takes.
+/// Parses a boolean in any spelling that Cinder takes.
 pub(super) fn is_true(value: &Value) -> bool {
     match value {
         Value::Bool(flag) => *flag,
@@ -143,7 +143,7 @@ pub(super) fn is_true(value: &Value) -> bool {
     }
 }
 
-/// A field that must be a boolean, in any spelling.
+/// Returns a field that must be a boolean, in any spelling.
 pub(super) fn boolean(given: &Doc, name: &str) -> Result<Option<bool>, Fault> {
     let found = match given.get(name) {
         None => return Ok(None),

@@ -1,4 +1,4 @@
-//! POST of a volume: the checks in Cinder's order, its source, its type, its zone and its back end.
+//! POST of a volume: the checks in Cinder's order, source, type, zone and back end.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::latency::Transition;
 
-/// The fields of a new volume that Cinder knows; from 3.53 on it refuses others.
+/// Fields of a new volume known to Cinder; from 3.53 on, others are refused.
 const FIELDS: [&str; 16] = [
     "name",
     "description",
@@ -32,11 +32,11 @@ const FIELDS: [&str; 16] = [
     "group_id",
     "backup_id",
 ];
-/// The scheduler hints of a request.
+/// Scheduler hints of a request.
 const HINTS: &str = "OS-SCH-HNT:scheduler_hints";
-/// The version from which on a volume is created in a group.
+/// First microversion that creates a volume in a group.
 const IN_A_GROUP: u32 = 13;
-/// The version from which on a volume is created from a backup.
+/// First microversion that creates a volume from a backup.
 const FROM_A_BACKUP: u32 = 47;
 
 /// POST /volumes
@@ -54,7 +54,7 @@ pub(crate) fn post(call: &mut Call<'_>) -> Answer {
              volumes.",
         ));
     }
-    // What a version does not know yet is ignored.
+    // Fields newer than the version are ignored.
     for (field, since) in [("group_id", IN_A_GROUP), ("backup_id", FROM_A_BACKUP)] {
         if call.version < since {
             given.remove(field);
@@ -74,12 +74,12 @@ pub(crate) fn create_for_server(call: &mut Call<'_>, given: Value) -> Result<Str
     Ok(doc.text("id").to_owned())
 }
 
-/// Creates a volume to which a backup is restored.
+/// Creates a volume for the restoration of a backup.
 pub(crate) fn create_for_backup(call: &mut Call<'_>, given: Value) -> Result<String, Fault> {
     create_for_server(call, given)
 }
 
-/// What a volume is created from.
+/// Source of a new volume.
 #[derive(Default)]
 struct Source {
     snapshot: Option<Arc<Doc>>,
@@ -216,7 +216,7 @@ impl Source {
         Ok(())
     }
 
-    /// The size, which is the source's unless another is given.
+    /// Returns the given size, or else the source's.
     fn size(&self, given: &Doc) -> Result<i64, Fault> {
         let least = match (&self.volume, &self.snapshot, &self.backup) {
             (Some(doc), ..) | (_, _, Some(doc)) => doc.number("size"),
@@ -276,7 +276,7 @@ impl Source {
         Ok(())
     }
 
-    /// A copy stays on the back end of its source, so that its type must fit there.
+    /// Checks the type: a copy stays on the back end of its source, so the type must fit there.
     fn check_type(&self, call: &Call<'_>, wanted: Option<&Doc>) -> Result<(), Fault> {
         let Some(wanted) = wanted else { return Ok(()) };
         let hint = match (&self.volume, &self.snapshot) {
@@ -296,7 +296,7 @@ impl Source {
         )))
     }
 
-    /// The name of the type of the source; empty without one.
+    /// Returns the name of the type of the source; empty without one.
     fn type_name(&self) -> &str {
         let copied = self.volume.as_ref().or(self.snapshot.as_ref());
         copied.map_or("", |doc| match doc.text("volume_type") {
@@ -343,7 +343,7 @@ fn metadata_of(image: &Doc) -> Value {
     metadata
 }
 
-/// The zone: that of the group, the request, the source, or the default one.
+/// Returns the zone of the group, the request, the source, or the default one.
 fn zone(
     call: &Call<'_>,
     given: &Doc,

@@ -10,11 +10,11 @@ use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::query;
 
-/// The most elements of a page, as Cinder's default says.
+/// Maximum number of elements of a page, as in Cinder's default.
 const LARGEST_PAGE: usize = 1000;
-/// The version from which on members may use only the filters that the cloud allows.
+/// First microversion that limits members to the filters allowed by the cloud.
 const CHECKED: u32 = 31;
-/// The parameters that are no filters.
+/// Parameters that are no filters.
 const OTHERS: [&str; 8] = [
     "limit",
     "marker",
@@ -26,7 +26,7 @@ const OTHERS: [&str; 8] = [
     "all_tenants",
 ];
 
-/// Refuses filters that are not `known`, from 3.31 on.
+/// Returns a [`Fault`] for filters that are not `known`, from 3.31 on.
 pub(super) fn check(call: &Call<'_>, known: &[&str]) -> Result<(), Fault> {
     if call.version < CHECKED || call.who.admin() {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn check(call: &Call<'_>, known: &[&str]) -> Result<(), Fault> {
     }
 }
 
-/// True if a field of a resource has a value that the parameter `name` wants.
+/// True if a field of a resource has a value wanted by the parameter `name`.
 pub(super) fn matches(call: &Call<'_>, doc: &Doc, name: &str, field: &str) -> bool {
     let wanted: Vec<&str> = call.query.all(name).collect();
     wanted.is_empty() || query::matches(doc.get(field), &wanted)
@@ -92,14 +92,14 @@ pub(super) fn time_matches(call: &Call<'_>, doc: &Doc, field: &str) -> Result<bo
     Ok(all)
 }
 
-/// A page of a list, with the URL of the next one.
+/// Page of a list, with the URL of the next one.
 pub(super) struct Listing {
     pub(super) docs: Vec<Arc<Doc>>,
     next: Option<String>,
 }
 
 impl Listing {
-    /// The answer with the views of the page's elements; its links are in `<singular of name>s_links`.
+    /// Returns the views of the page's elements; the links are in `<singular of name>s_links`.
     pub(super) fn reply(&self, name: &str, views: Vec<Value>) -> Reply {
         let mut body = json!({name: views});
         if let Some(next) = &self.next {
@@ -109,7 +109,7 @@ impl Listing {
     }
 }
 
-/// The page of `found` that the query wants; all of it where the version has no pages.
+/// Returns the [`Listing`] of the page of `found` that the query wants; all of `found` in a version without pages.
 pub(super) fn page(
     call: &Call<'_>,
     mut found: Vec<Arc<Doc>>,

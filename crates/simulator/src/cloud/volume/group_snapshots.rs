@@ -17,7 +17,7 @@ use crate::cloud::route::Table;
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/group_snapshots", |call| list(call, false))
@@ -59,7 +59,7 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
     }
 }
 
-/// The snapshots of the volumes.
+/// Returns the [`Doc`]s of the snapshots of the volumes.
 fn parts(state: &State, id: &str) -> Vec<Arc<Doc>> {
     let snapshots = state.all(Kind::Snapshot);
     snapshots

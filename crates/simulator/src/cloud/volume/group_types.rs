@@ -1,4 +1,4 @@
-//! Types of volume groups (microversion 3.11), which administrators create.
+//! Types of volume groups (microversion 3.11), created by administrators.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The version with group types.
+/// Version with group types.
 const SINCE: u32 = 11;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (one, specs, spec) = (
         "/v3/{project}/group_types/{id}",
@@ -79,7 +79,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// A group type by id or name.
+/// Returns the [`Doc`] of a group type by id or name.
 pub(super) fn resolve(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
     let named = || {
         call.state
@@ -102,7 +102,7 @@ fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
     }
 }
 
-/// The specs are for administrators.
+/// Returns the view of a group type. The specs are for administrators.
 fn view(call: &Call<'_>, doc: &Doc) -> Doc {
     let mut out = doc.clone();
     if !call.who.admin() {

@@ -19,16 +19,16 @@ use crate::cloud::route::Table;
 use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
 
-/// The version with groups.
+/// Version with groups.
 const SINCE: u32 = 13;
-/// The version with snapshots of groups.
+/// Version with snapshots of groups.
 pub(super) const SNAPSHOTS: u32 = 14;
-/// The version that lists the volumes of a group on request.
+/// First microversion that lists the volumes of a group on request.
 const LISTS_VOLUMES: u32 = 25;
-/// The statuses in which a volume joins and leaves a group.
+/// Statuses in which a volume can join and leave a group.
 const IDLE: [&str; 2] = ["available", "in-use"];
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let one = "/v3/{project}/groups/{id}";
     table
@@ -75,7 +75,7 @@ pub(crate) fn transition(state: &mut State, _: &Settings, action: &str, id: &str
     }
 }
 
-/// The group in which a volume of a type is created; `None` for an empty id.
+/// Returns the [`Doc`] of the group for a new volume of a type; `None` for an empty id.
 pub(super) fn of_new_volume(
     call: &Call<'_>,
     id: &str,
@@ -103,7 +103,7 @@ pub(super) fn of_new_volume(
     Ok(Some(group))
 }
 
-/// The volumes of a group.
+/// Returns the [`Doc`]s of the volumes of a group.
 pub(super) fn members(state: &State, group: &str) -> Vec<Arc<Doc>> {
     let volumes = state.all(Kind::Volume);
     volumes
@@ -112,7 +112,7 @@ pub(super) fn members(state: &State, group: &str) -> Vec<Arc<Doc>> {
         .collect()
 }
 
-/// A group that the caller may see.
+/// Returns the [`Doc`] of a group, if visible to the caller.
 pub(super) fn by_id(call: &Call<'_>, id: &str) -> Result<Arc<Doc>, Fault> {
     call.accessible(Kind::VolumeGroup, id)
         .ok_or_else(|| Fault::missing(format!("Group {id} could not be found.")))
@@ -251,7 +251,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     Ok(Reply::with(202, json!({"group": brief(&doc)})))
 }
 
-/// PUT: name, description, and the volumes that join and leave, each a list with commas.
+/// PUT: name, description, and the volumes that join and leave, as comma-separated lists.
 fn update(call: &mut Call<'_>) -> Answer {
     let doc = find(call)?;
     let given = call.wrapped("group")?;

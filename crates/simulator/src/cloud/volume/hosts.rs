@@ -10,14 +10,14 @@ use crate::cloud::kind::Kind;
 /// Back ends of each zone.
 const BACK_ENDS: u64 = 3;
 
-/// With which volumes a new one shares its back end, and with which it does not.
+/// Volumes with which a new one shares its back end, and volumes with which it does not.
 #[derive(Default)]
 pub(super) struct Hints {
     same: Option<Vec<String>>,
     different: Option<Vec<String>>,
 }
 
-/// The hints of a request.
+/// Returns the [`Hints`] of a request.
 pub(super) fn hints(given: Option<&Value>) -> Result<Hints, Fault> {
     let given = match given {
         None | Some(Value::Null) => return Ok(Hints::default()),
@@ -35,7 +35,7 @@ pub(super) fn hints(given: Option<&Value>) -> Result<Hints, Fault> {
     })
 }
 
-/// One id, or a list of different ones.
+/// Returns one id, or a list of different ones, or a [`Fault`].
 fn volumes(given: &Doc, name: &str) -> Result<Option<Vec<String>>, Fault> {
     let Some(value) = given.get(name) else {
         return Ok(None);
@@ -61,14 +61,14 @@ fn volumes(given: &Doc, name: &str) -> Result<Option<Vec<String>>, Fault> {
 /// Where a new volume or group can be.
 pub(super) struct Place<'a> {
     pub zone: &'a str,
-    /// The `volume_backend_name` of its types; any back end of the zone for an empty name.
+    /// `volume_backend_name` of the types; empty for any back end of the zone.
     pub back_end: &'a str,
     pub hints: &'a Hints,
-    /// The back end of what it is a copy of, or of its group.
+    /// Back end of the source or of the group.
     pub beside: Option<&'a str>,
 }
 
-/// The back end of a new volume or group; null if there is none, and it will become `error`.
+/// Returns the back end of a new volume or group; null if none fits: the status then becomes `error`.
 pub(super) fn place(call: &Call<'_>, id: &str, wanted: &Place<'_>) -> Value {
     let Place {
         zone,

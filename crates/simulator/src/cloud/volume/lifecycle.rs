@@ -79,7 +79,7 @@ fn extended(state: &mut State, settings: &Settings, doc: &Doc) {
     let attached = attach::all(doc);
     let servers = attached.iter().map(|one| one.text("instance"));
     for server in servers.filter(|server| !server.is_empty()) {
-        // Nova hears of it by an event of the server, and the guest sees the larger disk after that.
+        // Nova learns this from an event of the server; the guest sees the larger disk afterwards.
         state.edit(Kind::Volume, id, |doc| doc.set("_shown", before));
         let delay = settings.latency.transition(Transition::Volume) / 4;
         let target = format!("{server}/{id}");
@@ -87,7 +87,7 @@ fn extended(state: &mut State, settings: &Settings, doc: &Doc) {
     }
 }
 
-/// A type that the volume cannot have leaves it as it was.
+/// Completes a change of type. An unsuitable type leaves the volume unchanged.
 fn retyped(state: &mut State, settings: &Settings, doc: &Doc) {
     let id = doc.text("id");
     if doc.text("status") != "retyping" {

@@ -12,14 +12,14 @@ use crate::cloud::query;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
-/// The version with messages.
+/// Version with messages.
 const SINCE: u32 = 3;
-/// The version from which on filters and pages are heeded; before it, the whole list is returned.
+/// First microversion with filters and pages; before, the whole list is returned.
 const FILTERED: u32 = 5;
 /// How long a message is kept at least, in hours.
 const KEPT_HOURS: i64 = 30 * 24;
 
-/// What happened: the ids of action and detail, and the text of both.
+/// Event: the ids of action and detail, and the text of both.
 #[derive(Clone, Copy)]
 pub(super) struct Event {
     resource: &'static str,
@@ -78,7 +78,7 @@ pub(super) const BACKUP_STAYS: Event = event(
     "delete backup:Backup driver failed to delete backup.",
 );
 
-/// What happened to a resource that has this status.
+/// Returns the [`Event`] behind this status of a resource.
 pub(super) fn of_failure(kind: Kind, status: &str) -> Option<Event> {
     match (kind, status) {
         (Kind::Volume, "error") => Some(NO_BACK_END),
@@ -91,7 +91,7 @@ pub(super) fn of_failure(kind: Kind, status: &str) -> Option<Event> {
     }
 }
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/messages", list)

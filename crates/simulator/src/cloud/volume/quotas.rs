@@ -12,7 +12,7 @@ use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/limits", limits)
@@ -53,7 +53,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         );
 }
 
-/// What is limited for each type.
+/// Resources with a limit for each type.
 const BY_TYPE: [&str; 3] = ["volumes", "gigabytes", "snapshots"];
 
 fn names_of_types(call: &Call<'_>) -> Vec<String> {
@@ -96,7 +96,7 @@ fn used_of_type(call: &Call<'_>, project: &str, what: &str, kind: &str) -> i64 {
     }
 }
 
-/// A quota that would be exceeded.
+/// Quota that would be exceeded.
 struct Over {
     name: String,
     requested: i64,
@@ -104,7 +104,7 @@ struct Over {
     most: i64,
 }
 
-/// The first quota, by name, that the amounts exceed: of the project, and of the volume type.
+/// Returns the first quota, by name, that the amounts exceed: of the project, and of the volume type.
 fn over(
     call: &Call<'_>,
     project: &str,
@@ -182,7 +182,7 @@ fn refuse(over: Option<Over>) -> Result<(), Fault> {
     over.map_or(Ok(()), |over| Err(over.fault()))
 }
 
-/// The size of one volume.
+/// Returns a [`Fault`] for a volume above the maximum size of one volume.
 fn check_size(call: &Call<'_>, project: &str, size: i64) -> Result<(), Fault> {
     let most = quota::named(call, Service::Volume, project, "per_volume_gigabytes");
     if most < 0 || size <= most {
@@ -197,7 +197,7 @@ fn check_size(call: &Call<'_>, project: &str, size: i64) -> Result<(), Fault> {
     ))
 }
 
-/// Whether a new volume is within the quotas.
+/// Returns a [`Fault`] for a new volume beyond the quotas.
 pub(super) fn check_volume(
     call: &Call<'_>,
     project: &str,
@@ -209,7 +209,7 @@ pub(super) fn check_volume(
     refuse(over(call, project, kind, &wanted))
 }
 
-/// Whether a volume may grow to a size.
+/// Returns a [`Fault`] for the growth of a volume beyond the quotas.
 pub(super) fn check_growth(call: &Call<'_>, volume: &Doc, size: i64) -> Result<(), Fault> {
     let project = volume.text("project_id");
     check_size(call, project, size)?;
@@ -217,7 +217,7 @@ pub(super) fn check_growth(call: &Call<'_>, volume: &Doc, size: i64) -> Result<(
     refuse(over(call, project, volume.text("volume_type"), &wanted))
 }
 
-/// Whether a volume may become one of another type.
+/// Returns a [`Fault`] for a change of type beyond the quotas.
 pub(super) fn check_type(call: &Call<'_>, volume: &Doc, kind: &str) -> Result<(), Fault> {
     if volume.text("volume_type") == kind {
         return Ok(());
@@ -227,14 +227,14 @@ pub(super) fn check_type(call: &Call<'_>, volume: &Doc, kind: &str) -> Result<()
     refuse(over.into_iter().min_by(|a, b| a.name.cmp(&b.name)))
 }
 
-/// Whether a snapshot of a volume is within the quotas.
+/// Returns a [`Fault`] for a snapshot beyond the quotas.
 pub(super) fn check_snapshot(call: &Call<'_>, volume: &Doc) -> Result<(), Fault> {
     let project = call.who.project_id.clone();
     let wanted = [("snapshots", 1), ("gigabytes", volume.number("size"))];
     refuse(over(call, &project, volume.text("volume_type"), &wanted))
 }
 
-/// Whether a new group is within the quotas.
+/// Returns a [`Fault`] for a new group beyond the quotas.
 pub(super) fn check_group(call: &Call<'_>) -> Result<(), Fault> {
     let project = call.who.project_id.clone();
     refuse(over(call, &project, "", &[("groups", 1)]))

@@ -18,7 +18,7 @@ use crate::cloud::route::{Access, Table};
 use crate::cloud::settings::{Settings, VolumeTrouble};
 use crate::cloud::state::State;
 
-/// The filters that members may use, as in Cinder's default configuration.
+/// Filters for members, as in Cinder's default configuration.
 const FILTERS: [&str; 6] = [
     "name",
     "status",
@@ -27,10 +27,10 @@ const FILTERS: [&str; 6] = [
     "availability_zone",
     "consumes_quota",
 ];
-/// The version from which on volumes in use need no `force`.
+/// First microversion without `force` for volumes in use.
 const IN_USE: u32 = 66;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/snapshots", |call| list(call, false))
@@ -89,7 +89,8 @@ fn created(state: &mut State, settings: &Settings, doc: &Doc) {
     set_status(state, doc.text("id"), status);
 }
 
-/// A snapshot that volumes depend on is available again: the driver finds that out after the request was accepted.
+/// Deletes a snapshot. A snapshot with dependent volumes becomes available again: the driver finds that out after the
+/// request was accepted.
 fn gone(state: &mut State, settings: &Settings, doc: &Doc) {
     let id = doc.text("id");
     let depends = |volume: &Arc<Doc>| volume.text("snapshot_id") == id;
@@ -112,7 +113,8 @@ fn find(call: &Call<'_>) -> Result<Arc<Doc>, Fault> {
         .ok_or_else(|| Fault::missing(format!("Snapshot {id} could not be found.")))
 }
 
-/// The project has another field here, which is returned with the progress and not at creation.
+/// Returns the view of a snapshot. The project is in another field here, returned with the progress and not at
+/// creation.
 fn view(call: &Call<'_>, doc: &Doc, detail: bool) -> Doc {
     let mut out = public_fields(doc);
     out.remove("volume_size");
@@ -203,7 +205,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     ))
 }
 
-/// Whether a snapshot of a volume may be created.
+/// Returns a [`Fault`] for a volume that allows no snapshot now.
 pub(super) fn check_volume(volume: &Doc, in_use: bool) -> Result<(), Fault> {
     let (id, status) = (volume.text("id"), volume.text("status"));
     let why = match status {
@@ -229,7 +231,7 @@ pub(super) fn check_volume(volume: &Doc, in_use: bool) -> Result<(), Fault> {
     Err(Fault::bad(format!("Invalid volume: {why}")))
 }
 
-/// Adds a snapshot of a volume, which is `creating`; returns its id.
+/// Adds a snapshot of a volume with the status `creating`; returns the id.
 pub(super) fn add(call: &mut Call<'_>, volume: &Doc, given: &Doc, group: Option<&str>) -> String {
     let id = call.state.new_id();
     let metadata = given.get("metadata").filter(|it| !it.is_null());
@@ -285,7 +287,7 @@ fn delete(call: &mut Call<'_>, doc: &Doc, force: bool) -> Answer {
     Ok(Reply::empty(202))
 }
 
-/// Starts the deletion of a snapshot, which was checked before.
+/// Starts the deletion of a snapshot, after the checks.
 pub(super) fn begin_delete(call: &mut Call<'_>, id: &str) {
     set_status(call.state, id, "deleting");
     schedule(call, "gone", id);

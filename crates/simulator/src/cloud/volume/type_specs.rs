@@ -10,7 +10,7 @@ use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::{Access, Table};
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     let (specs, spec) = (
         "/v3/{project}/types/{id}/extra_specs",
@@ -52,7 +52,7 @@ fn no_spec(doc: &Doc, key: &str) -> Fault {
     ))
 }
 
-/// Changes specs of a type that no volume has.
+/// Changes specs of a type without volumes.
 fn change(call: &mut Call<'_>, given: Doc) -> Result<(), Fault> {
     let doc = resolve(call, call.parameter("id"))?;
     check_unused(call, &doc, "Volume Type is currently in use.")?;
@@ -81,7 +81,7 @@ fn remove(call: &mut Call<'_>) -> Answer {
     Ok(Reply::empty(202))
 }
 
-/// The encryption of a type, which only administrators see; that a volume is encrypted, everybody sees.
+/// Routes of the encryption of a type, visible to administrators only; everybody sees that a volume is encrypted.
 fn encryption(table: &mut Table<'_>) {
     let (all, one) = (
         "/v3/{project}/types/{id}/encryption",

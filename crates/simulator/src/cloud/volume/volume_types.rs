@@ -14,15 +14,15 @@ use crate::cloud::query;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::state::State;
 
-/// The name of the default type.
+/// Name of the default type.
 const DEFAULT: &str = "__DEFAULT__";
 
-/// The spec of the zones in which a type is offered.
+/// Spec with the zones of a type.
 const ZONES: &str = "RESKEY:availability_zones";
-/// The specs that everybody sees.
+/// Specs visible to everybody.
 const VISIBLE: [&str; 3] = [ZONES, "multiattach", "replication_enabled"];
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/types", list)
@@ -89,7 +89,7 @@ pub(crate) fn seed(state: &mut State) {
     }
 }
 
-/// A type by id or name that the caller may use; the default one for the empty name.
+/// Returns the [`Doc`] of a type by id or name that the caller may use; the default type for an empty name.
 pub(crate) fn resolve(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
     let found = any(call, wanted)?;
     match usable(call, &found) {
@@ -98,7 +98,7 @@ pub(crate) fn resolve(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> 
     }
 }
 
-/// A type by id or name, whoever may use it.
+/// Returns the [`Doc`] of a type by id or name, whoever may use the type.
 pub(super) fn any(call: &Call<'_>, wanted: &str) -> Result<Arc<Doc>, Fault> {
     let wanted = if wanted.is_empty() { DEFAULT } else { wanted };
     let named = || {
@@ -128,7 +128,7 @@ pub(super) fn is_multiattach(kind: &Doc) -> bool {
     kind.object("extra_specs").text("multiattach") == "<is> True"
 }
 
-/// The zones in which a type is offered; empty for all.
+/// Returns the zones of a type; empty for all.
 pub(super) fn zones(kind: &Doc) -> Vec<String> {
     let zones = kind.object("extra_specs");
     let zones = zones.text(ZONES).split(',').map(str::trim);
@@ -138,18 +138,18 @@ pub(super) fn zones(kind: &Doc) -> Vec<String> {
         .collect()
 }
 
-/// True if a volume of one type can become one of the other where it is: on the same back end, and as it is encrypted.
+/// True if a volume can change between the types without a move: same back end and same encryption.
 pub(super) fn may_become(before: &Doc, after: &Doc) -> bool {
     before.get("_encryption") == after.get("_encryption") && back_end(before) == back_end(after)
 }
 
-/// The name of the back end of a type's volumes; empty for any.
+/// Returns the name of the back end of a type's volumes; empty for any.
 pub(super) fn back_end(kind: &Doc) -> String {
     let specs = kind.object("extra_specs");
     specs.text("volume_backend_name").to_owned()
 }
 
-/// Refuses to change a type that volumes have.
+/// Returns a [`Fault`] with the message `why` for a type with volumes.
 pub(super) fn check_unused(call: &Call<'_>, kind: &Doc, why: &str) -> Result<(), Fault> {
     let has = |volume: &Arc<Doc>| volume.text("volume_type") == kind.text("name");
     match call.state.all(Kind::Volume).any(has) {
@@ -158,14 +158,14 @@ pub(super) fn check_unused(call: &Call<'_>, kind: &Doc, why: &str) -> Result<(),
     }
 }
 
-/// A type as the caller sees it.
+/// Returns the caller's view of a type, with [`specs_of`] the type.
 pub(super) fn view(call: &Call<'_>, doc: &Doc) -> Doc {
     let mut out = public_fields(doc);
     out.set("extra_specs", specs_of(call, doc));
     out
 }
 
-/// The specs that the caller sees.
+/// Returns the specs visible to the caller.
 pub(super) fn specs_of(call: &Call<'_>, doc: &Doc) -> Doc {
     let mut specs = doc.object("extra_specs");
     if !call.who.admin() {
@@ -174,7 +174,7 @@ pub(super) fn specs_of(call: &Call<'_>, doc: &Doc) -> Doc {
     specs
 }
 
-/// Administrators choose by `is_public`, `None` for all; without it, they see the public ones.
+/// Lists types. Administrators choose by `is_public`, `None` for all; the default is the public types.
 fn list(call: &mut Call<'_>) -> Answer {
     let wanted = match call.query.get("is_public") {
         _ if !call.who.admin() => None,
@@ -245,7 +245,7 @@ fn update(call: &mut Call<'_>) -> Answer {
             "Volume Type {name} already exists."
         )));
     }
-    // Volumes know their type by its name here.
+    // Volumes refer to their type by name here.
     let before = doc.text("name");
     if !name.is_empty() && name != before {
         let volumes: Vec<Arc<Doc>> = call.state.all(Kind::Volume).cloned().collect();
@@ -286,7 +286,7 @@ fn volume_type(id: &str, name: &str, specs: Value) -> Doc {
     )
 }
 
-/// Cinder's extensions: alias, name, description and date of each.
+/// Returns alias, name, description and date of each of Cinder's extensions.
 fn extensions() -> Vec<Value> {
     let all: Vec<[String; 4]> =
         serde_json::from_str(include_str!("extensions.json")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Volumes: lists, one of them, its update and its deletion.
+//! Volumes: list, get, update and delete.
 
 use std::cmp::Reverse;
 
@@ -16,7 +16,7 @@ use crate::cloud::route::Table;
 use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
 
-/// The operations.
+/// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
         .get("/v3/{project}/volumes", |call| list(call, false))
@@ -42,14 +42,14 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 /// The one volume service.
 const SERVICE: &str = "6a1d1f1e-0000-4000-8000-000000000001";
 
-/// The path's volume, if the caller may see it.
+/// Returns the [`Doc`] of the volume in the path, if visible to the caller.
 pub(crate) fn find(call: &Call<'_>) -> Result<std::sync::Arc<Doc>, Fault> {
     let id = call.parameter("id");
     call.accessible(Kind::Volume, id)
         .ok_or_else(|| Fault::missing(format!("Volume {id} could not be found.")))
 }
 
-/// The filters that members may use, as in Cinder's default configuration.
+/// Filters for members, as in Cinder's default configuration.
 const FILTERS: [&str; 11] = [
     "name",
     "status",
@@ -63,7 +63,7 @@ const FILTERS: [&str; 11] = [
     "updated_at",
     "consumes_quota",
 ];
-/// The version with filters by time.
+/// Version with filters by time.
 const BY_TIME: u32 = 60;
 
 fn list(call: &mut Call<'_>, detail: bool) -> Answer {
@@ -154,7 +154,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     Ok(Reply::ok(json!({"volume": brief(call, &doc)})))
 }
 
-/// Accepts the deletion of a volume; with `cascade` that of its snapshots, too; with `force` in any status.
+/// Accepts the deletion of a volume; `cascade` includes the snapshots, `force` ignores the status.
 pub(super) fn delete(call: &mut Call<'_>, doc: &Doc, cascade: bool, force: bool) -> Answer {
     let id = doc.text("id");
     let snapshots = call.state.by(Kind::Snapshot, "volume_id", id);
@@ -195,7 +195,7 @@ pub(super) fn delete(call: &mut Call<'_>, doc: &Doc, cascade: bool, force: bool)
     Ok(Reply::empty(202))
 }
 
-/// Removes a volume, and the snapshots that were deleted with it.
+/// Removes a volume, and the snapshots deleted together with the volume.
 pub(super) fn remove(state: &mut State, id: &str) {
     for snapshot in state.by(Kind::Snapshot, "volume_id", id) {
         state.remove(Kind::Snapshot, snapshot.text("id"));
@@ -203,7 +203,7 @@ pub(super) fn remove(state: &mut State, id: &str) {
     state.remove(Kind::Volume, id);
 }
 
-/// Starts the deletion of a volume, which was checked before.
+/// Starts the deletion of a volume, after the checks.
 pub(crate) fn begin_delete(state: &mut State, settings: &Settings, id: &str) {
     let now = naive_micros(state.now());
     state.edit(Kind::Volume, id, |doc| {

@@ -14,7 +14,7 @@ use super::super::user_data::CloudConfig;
 use super::{Boot, Tries, external_etcd_files, kubelet_starts, text_file};
 
 impl Boot {
-    /// Runs `kubeadm init --config path`. The error is what kubeadm prints.
+    /// Runs `kubeadm init --config path`. The error is kubeadm's output.
     pub(super) async fn init(
         &self,
         config: &CloudConfig,
@@ -67,7 +67,7 @@ impl Boot {
         })
     }
 
-    /// Waits until the control plane endpoint leads to this API server: kubeadm uses it for its requests.
+    /// Waits until the control plane endpoint leads to this API server: kubeadm sends its requests there.
     async fn wait_for(
         &self,
         endpoint: &(String, u16),
@@ -152,7 +152,7 @@ impl Boot {
     }
 }
 
-/// The key of a cluster, which is unique even if clusters share an authority.
+/// Returns the key of a cluster, unique even among clusters with the same authority.
 fn cluster_key(pki: &Pki, instance: &str) -> String {
     let hash: String = pki
         .ca

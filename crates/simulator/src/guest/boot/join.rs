@@ -18,7 +18,7 @@ use super::super::user_data::CloudConfig;
 use super::{Boot, Tries, external_etcd_files, is_ready, kubelet_starts, system_uuid, text_file};
 
 impl Boot {
-    /// Runs `kubeadm join --config path`. The error is what kubeadm prints.
+    /// Runs `kubeadm join --config path`. The error is kubeadm's output.
     pub(super) async fn join(
         &self,
         config: &CloudConfig,
@@ -87,7 +87,7 @@ impl Boot {
         })
     }
 
-    /// Adds the machine's member to etcd: as a learner, which is promoted once it is in sync.
+    /// Adds the machine's member to etcd, first as a learner, promoted once in sync.
     async fn join_etcd(
         &self,
         cluster: &Cluster,
@@ -119,7 +119,7 @@ impl Boot {
         Ok(())
     }
 
-    /// Retries a step of kubeadm until its timeout. The error is that of the last attempt.
+    /// Retries a step of kubeadm until its timeout. Returns the error of the last attempt.
     async fn until(&self, step: impl Fn() -> Result<(), String>) -> Result<(), String> {
         let mut tries = Tries::new(self.shared.options.join_timeout, self.shared.options.retry);
         loop {
@@ -131,7 +131,7 @@ impl Boot {
         }
     }
 
-    /// Discovery, retried until its timeout.
+    /// Runs the discovery, with retries until its timeout.
     async fn discover(
         &self,
         join: &Join,
@@ -214,7 +214,7 @@ impl Boot {
         Ok(())
     }
 
-    /// The simulated cluster at the endpoint, found by the authority that has just been verified.
+    /// Returns the simulated [`Cluster`] at the endpoint, found by the authority verified before.
     async fn cluster(&self, info: &ClusterInfo, host: &str) -> Result<Arc<Cluster>, String> {
         let hash = pki::spki_hash(&info.authority).unwrap_or_default();
         let clusters = self.shared.clusters.with_authority(&hash).await;

@@ -52,7 +52,7 @@ impl Boot {
     }
 }
 
-/// The endpoint's host, and whether etcd is external, from kubeadm's file in the user data.
+/// Returns the endpoint's host, and true for an external etcd, from kubeadm's file in the user data.
 fn written(config: &CloudConfig) -> Result<(Option<String>, bool), String> {
     let text = |error: kubeadm::Error| error.to_string();
     match kubeadm::command(&config.commands).map_err(text)? {

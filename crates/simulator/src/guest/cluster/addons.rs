@@ -1,5 +1,5 @@
-//! The part of kube-controller-manager, of the scheduler and of the kubelets for kube-proxy and CoreDNS: one pod of
-//! kube-proxy per node, the replicas of CoreDNS on nodes that accept them, and their numbers in the status.
+//! kube-proxy and CoreDNS, as run by kube-controller-manager, the scheduler and the kubelets: one pod of kube-proxy per
+//! node, the replicas of CoreDNS on nodes that accept them, and the numbers in the status.
 //!
 //! Pods of other workloads are not created: they would look as if containers ran.
 
@@ -20,7 +20,7 @@ use crate::json::text;
 pub(super) const DAEMON_SETS: &str = "/apis/apps/v1/namespaces/kube-system/daemonsets";
 pub(super) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/kube-system/deployments";
 const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/kube-system/replicasets";
-/// A pass that creates or deletes pods is followed by another one, up to this number of passes.
+/// Maximum number of passes: a pass with created or deleted pods is followed by another one.
 const PASSES: usize = 4;
 
 /// Creates and deletes pods of the add-ons, and updates their status. Machines of the nodes in `gone` do not run.
@@ -48,7 +48,7 @@ pub(super) async fn reconcile(api: &Api, gone: &BTreeSet<String>) -> Result<(), 
     Ok(())
 }
 
-/// Returns whether pods were created or deleted.
+/// Returns true if pods were created or deleted.
 async fn daemon_set(
     api: &Api,
     set: &Value,
@@ -68,7 +68,7 @@ async fn daemon_set(
     Ok(changed)
 }
 
-/// Returns whether pods or the ReplicaSet were created or deleted.
+/// Returns true if pods or the ReplicaSet were created or deleted.
 async fn deployment(
     api: &Api,
     deployment: &Value,
@@ -120,7 +120,7 @@ async fn deployment(
     Ok(changed)
 }
 
-/// Deletes and creates the pods of a plan. Returns whether there were any.
+/// Deletes and creates the pods of a plan. Returns true if there were any.
 async fn carry_out(
     api: &Api,
     plan: &plan::Plan,
@@ -163,7 +163,7 @@ async fn carry_out(
     Ok(*plan != plan::Plan::default())
 }
 
-/// Sets the addresses of static pods that were created before their nodes had addresses, as their kubelets do.
+/// Sets the addresses of static pods from before their nodes had addresses, like their kubelets.
 async fn address_static_pods(api: &Api, nodes: &[NodeFacts], pods: &[Value]) -> Result<(), Error> {
     let mirrored =
         |pod: &&Value| pod["metadata"]["annotations"]["kubernetes.io/config.mirror"].is_string();
@@ -182,7 +182,7 @@ async fn address_static_pods(api: &Api, nodes: &[NodeFacts], pods: &[Value]) -> 
     Ok(())
 }
 
-/// Sets the pods' readiness to that of their nodes, and their addresses once these have some.
+/// Sets the pods' readiness to the readiness of their nodes, and the addresses once the nodes have some.
 async fn follow_nodes(api: &Api, pods: &[PodFacts<'_>], nodes: &[NodeFacts]) -> Result<(), Error> {
     for pod in pods {
         let node = nodes.iter().find(|node| node.name == pod.node);
@@ -201,7 +201,7 @@ async fn follow_nodes(api: &Api, pods: &[PodFacts<'_>], nodes: &[NodeFacts]) -> 
     Ok(())
 }
 
-/// The status of a pod whose container has been started. Only pods in the network of the host have an address.
+/// Returns the status of a pod with a started container. Only pods in the network of the host have an address.
 fn running(pod: &Value, ready: bool) -> Value {
     let mut status = pods::status(pod, ready, &Timestamp::now().to_string());
     if pod["spec"]["hostNetwork"] != true
@@ -213,7 +213,7 @@ fn running(pod: &Value, ready: bool) -> Value {
     status
 }
 
-/// Writes a status that differs.
+/// Writes a status if different.
 async fn write(api: &Api, collection: &str, object: &Value, status: &Value) -> Result<(), Error> {
     let same = status.as_object().is_some_and(|fields| {
         fields

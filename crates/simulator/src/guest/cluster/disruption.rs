@@ -1,6 +1,6 @@
-//! The disruption controller: the status of PodDisruptionBudgets, by which evictions are allowed or refused.
+//! Disruption controller: the status of PodDisruptionBudgets, which allows or refuses evictions.
 //!
-//! As in kube-controller-manager, but for controllers that are known by their `scale` subresource only.
+//! As in kube-controller-manager, except for controllers known only by their `scale` subresource.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::json::text;
 
 /// All PodDisruptionBudgets of the cluster.
 const BUDGETS: &str = "/apis/policy/v1/poddisruptionbudgets";
-/// How long an evicted pod that has not been deleted yet counts as disrupted.
+/// Time for which an evicted pod counts as disrupted before its deletion.
 const DELETION_TIMEOUT: SignedDuration = SignedDuration::from_mins(2);
 
-/// Updates the status of all budgets; returns how many there are, and when they are to be looked at again.
+/// Updates the status of all budgets; returns their number, and the time until the next update.
 pub(super) async fn reconcile(api: &Api) -> Result<(usize, Option<Duration>), Error> {
     let budgets = api.list(BUDGETS).await?;
     let now = Timestamp::now();
@@ -38,7 +38,7 @@ pub(super) async fn reconcile(api: &Api) -> Result<(usize, Option<Duration>), Er
                 let name = text(&budget["metadata"]["name"]);
                 let path =
                     format!("/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets/{name}");
-                // At the version that was read: an eviction spends what the budget allows.
+                // At the version of the read: an eviction consumes the allowance of the budget.
                 let patch = json!({
                     "metadata": {"resourceVersion": budget["metadata"]["resourceVersion"]},
                     "status": replacing(&budget["status"], wanted.status),
@@ -52,7 +52,7 @@ pub(super) async fn reconcile(api: &Api) -> Result<(usize, Option<Duration>), Er
     Ok((budgets.len(), wait))
 }
 
-/// The controllers that say how many pods there are to be: by the uid of the controller of a pod, their own uid and the
+/// Controllers with a number of replicas: by the uid of a pod's controller, the uid of the scaled object and the
 /// number.
 type Scales = BTreeMap<String, (String, u64)>;
 
@@ -67,7 +67,8 @@ async fn scales(api: &Api, namespace: &str) -> Result<Scales, Error> {
     Ok(scales_of(&deployments, &sets, others))
 }
 
-/// A ReplicaSet of a Deployment has the number of the Deployment: during a roll-out there are several of them.
+/// Collects the numbers of replicas. A ReplicaSet of a Deployment has the Deployment's number: during a rollout there
+/// are several ReplicaSets.
 fn scales_of<'a>(
     deployments: &[Value],
     sets: &[Value],
@@ -89,14 +90,14 @@ fn scales_of<'a>(
     scales
 }
 
-/// A status, and when it changes without a change of an object.
+/// Status, and the time of its next change without a change of an object.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     status: Value,
     again: Option<Timestamp>,
 }
 
-/// The status of `budget` for the pods of its namespace.
+/// Returns the status of `budget` for the pods of its namespace.
 fn status(budget: &Value, all: &[Value], scales: &Scales, now: Timestamp) -> Outcome {
     let selector = LabelSelector::from_object(&budget["spec"]["selector"]).ok();
     let selected = |pod: &&Value| {
@@ -144,7 +145,7 @@ fn status(budget: &Value, all: &[Value], scales: &Scales, now: Timestamp) -> Out
     Outcome { status, again }
 }
 
-/// How many pods there should be, and how many of them have to be healthy.
+/// Numbers of expected pods, and of pods that must be healthy.
 struct Numbers {
     expected: u64,
     desired: u64,
@@ -176,7 +177,7 @@ fn numbers(spec: &Value, pods: &[&Value], scales: &Scales) -> Result<Numbers, St
     }
 }
 
-/// The sum of what the controllers of `pods` are to run. Pods without a controller do not count.
+/// Returns the sum over the controllers of `pods`. Pods without a controller do not count.
 fn expected(pods: &[&Value], scales: &Scales) -> Result<u64, String> {
     let mut seen = BTreeMap::new();
     for pod in pods {
@@ -192,7 +193,7 @@ fn expected(pods: &[&Value], scales: &Scales) -> Result<u64, String> {
     Ok(seen.values().copied().sum())
 }
 
-/// A number, or a percentage of `total`, rounded up.
+/// Parses a number, or a percentage of `total`, rounded up.
 fn scaled(value: &Value, total: u64) -> Result<u64, String> {
     if let Some(number) = value.as_u64() {
         return Ok(number);
@@ -205,7 +206,7 @@ fn scaled(value: &Value, total: u64) -> Result<u64, String> {
     Ok((percent * total).div_ceil(100))
 }
 
-/// The evicted pods that are still there, with the time of their eviction.
+/// Returns the evicted pods that still exist, with the time of the eviction.
 fn disrupted(status: &Value, pods: &[&Value], now: Timestamp) -> BTreeMap<String, Timestamp> {
     let empty = Map::new();
     let known = status["disruptedPods"].as_object().unwrap_or(&empty);
@@ -221,7 +222,7 @@ fn disrupted(status: &Value, pods: &[&Value], now: Timestamp) -> BTreeMap<String
     still.collect()
 }
 
-/// The status of a budget whose pods cannot be counted: nothing is allowed.
+/// Returns the status of a budget whose pods cannot be counted: no eviction is allowed.
 fn failed(budget: &Value, why: &str, now: Timestamp) -> Outcome {
     let mut status = budget["status"].clone();
     if !status.is_object() {
@@ -254,7 +255,7 @@ fn condition(
     })
 }
 
-/// A merge patch that leaves `wanted` of `old`.
+/// Returns a merge patch from `old` to `wanted`.
 fn replacing(old: &Value, mut wanted: Value) -> Value {
     if let (Some(old), Some(new)) = (old.as_object(), wanted.as_object_mut()) {
         for field in old
@@ -290,7 +291,7 @@ fn is_leaving(pod: &Value) -> bool {
     !pod["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// A time as the API server stores it.
+/// Returns a time in the form of the API server.
 fn seconds(at: Timestamp) -> Value {
     let whole = Timestamp::from_second(at.as_second()).unwrap_or(at);
     whole.to_string().into()

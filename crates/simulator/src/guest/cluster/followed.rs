@@ -1,4 +1,4 @@
-//! The objects of a workload cluster and their changes, as events of a watch.
+//! Objects of a workload cluster and their changes, as events of a watch.
 
 use apiserver::{Followed, InProcess};
 use futures::{Stream, StreamExt as _, stream};
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tracing::debug;
 
-/// The objects of a kind, in one namespace or in all, and their changes, until the server is closed.
+/// Returns the objects of a kind, in one namespace or in all, and their changes, until the server is closed.
 pub(super) fn followed<K>(
     server: &InProcess,
     namespace: Option<&str>,
@@ -35,7 +35,7 @@ fn one<K: DeserializeOwned>(object: Value, event: fn(K) -> Event<K>) -> Vec<Even
     typed(object).map(event).into_iter().collect()
 }
 
-/// The object; `None` if it cannot be decoded, which the API server's schemas prevent.
+/// Decodes the object; `None` if that fails, which the API server's schemas prevent.
 fn typed<K: DeserializeOwned>(object: Value) -> Option<K> {
     let typed = serde_json::from_value(object);
     typed

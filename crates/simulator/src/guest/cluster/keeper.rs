@@ -1,12 +1,12 @@
-//! The part of kube-controller-manager for nodes and bootstrap tokens: one task per cluster, with one timer, which is
-//! off while nothing is pending.
+//! kube-controller-manager's part for nodes and bootstrap tokens: one task per cluster, with one timer, which is off
+//! while nothing is pending.
 //!
 //! - bootstrap signer: `kube-public/cluster-info` is signed with every valid bootstrap token;
 //! - node lifecycle: the Node of an unresponsive kubelet becomes `Ready=Unknown` after a grace period, and is tainted;
 //! - kube-proxy and CoreDNS: see [`super::addons`];
 //! - PodDisruptionBudgets: see [`super::disruption`];
 //! - pod garbage collector: the pods of a deleted Node are deleted;
-//! - kubelet: a terminating pod is removed at once, because it has no containers.
+//! - kubelet: a terminating pod is removed at once, because there are no containers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -35,21 +35,21 @@ use super::super::objects::pods::{self, COMPONENTS, PODS};
 use super::followed::followed;
 use super::{addons, disruption};
 
-/// The type of the Secrets of bootstrap tokens.
+/// Type of the Secrets of bootstrap tokens.
 const TOKEN: &str = "bootstrap.kubernetes.io/token";
-/// The prefix of a signature's key in `cluster-info`, before the id of the token.
+/// Prefix of a signature's key in `cluster-info`, before the id of the token.
 const SIGNATURE: &str = "jws-kubeconfig-";
 
 /// All pods of the cluster.
 const ALL_PODS: &str = "/api/v1/pods";
-/// The delay before a failed write is retried.
+/// Delay before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(1);
-/// The delay after which changes of nodes and pods are handled for the add-ons, so that there is one pass for many.
+/// Delay before changes of nodes and pods are handled for the add-ons, so that many changes share one pass.
 const ADD_ONS: Duration = Duration::from_millis(100);
-/// The limit of deletions that are handled at once.
+/// Maximum number of deletions in one batch.
 const BATCH: usize = 1024;
 
-/// A change of a guest, for the keeper.
+/// Change of a guest, for the keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// The kubelet of this node runs.
@@ -62,43 +62,43 @@ pub(crate) enum Signal {
     Sign,
 }
 
-/// The task's state.
+/// State of the task.
 pub(crate) struct Keeper {
     server: InProcess,
     api: Api,
     signals: mpsc::UnboundedReceiver<Signal>,
     grace: Duration,
-    /// Nodes with unresponsive kubelets, and when they become unreachable.
+    /// Nodes with unresponsive kubelets, and the time at which each becomes unreachable.
     silent: BTreeMap<String, Instant>,
     /// When the next bootstrap token expires.
     expiry: Option<Instant>,
-    /// The signals whose writes failed.
+    /// Signals with failed writes.
     again: Vec<Signal>,
-    /// When they are retried.
+    /// Time of the retry.
     retry: Option<Instant>,
     /// When the pods of the add-ons are compared with the nodes, and the duration of the last time.
     add_ons: Option<Instant>,
     add_ons_took: Duration,
-    /// True if there are PodDisruptionBudgets; when their status is computed next.
+    /// True if there are PodDisruptionBudgets; and the time of the next update of their status.
     has_budgets: bool,
     budgets: Option<Instant>,
 }
 
-/// A change of Nodes.
+/// Change of Nodes.
 enum NodeChange {
     Changed,
     /// One was deleted, or may have been.
     Deleted,
 }
 
-/// A change of pods.
+/// Change of pods.
 enum PodChange {
     Terminating(PodOnNode),
     Deleted,
     Changed,
 }
 
-/// The content of a bootstrap token's Secret.
+/// Content of a bootstrap token's Secret.
 struct StoredToken {
     id: String,
     secret: SecretString,
@@ -106,7 +106,7 @@ struct StoredToken {
     signing: bool,
 }
 
-/// A pod and its node.
+/// Pod and its node.
 struct PodOnNode {
     path: String,
     node: String,
@@ -232,7 +232,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Compares the add-ons with the nodes soon: later in a large cluster, so that they take a fraction of the time.
+    /// Schedules a comparison of the add-ons with the nodes. The delay grows with the cluster, so that comparisons take
+    /// only a fraction of the time.
     fn add_ons_changed(&mut self) {
         let delay = ADD_ONS + 10 * self.add_ons_took;
         self.add_ons.get_or_insert_with(|| Instant::now() + delay);
@@ -250,7 +251,7 @@ impl Keeper {
         done
     }
 
-    /// Handles a signal; it is retried later if that fails.
+    /// Handles a [`Signal`]; a failed one is retried later.
     async fn hear(&mut self, signal: Signal) -> Result<(), Error> {
         let heard = self.heed(signal.clone()).await;
         if heard.is_err() {
@@ -318,7 +319,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Sets the conditions of a Node, and the status of its mirror pods, to whether its kubelet runs.
+    /// Sets the conditions of a Node, and the status of its mirror pods, by the state of its kubelet.
     async fn set_ready(&self, name: &str, ready: bool) -> Result<(), Error> {
         let path = format!("{NODES}/{name}");
         let Some(found) = self.api.get(&path).await? else {
@@ -382,7 +383,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Deletes the pods of Nodes that no longer exist.
+    /// Deletes the pods of deleted Nodes.
     async fn collect_pods(&self) -> Result<(), Error> {
         let nodes: BTreeSet<String> = self
             .api
@@ -486,7 +487,7 @@ impl StoredToken {
     }
 }
 
-/// The patch of `cluster-info` after which exactly the valid signing tokens sign it.
+/// Returns the patch of `cluster-info` that leaves exactly the signatures of the valid signing tokens.
 fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<String, Value> {
     let empty = Map::new();
     let data = info
@@ -517,7 +518,7 @@ fn signature_patch(info: &Value, tokens: &[StoredToken], now: Timestamp) -> Map<
     stale.chain(missing).collect()
 }
 
-/// A stream of the changes of bootstrap tokens.
+/// Returns a stream of the changes of bootstrap tokens.
 fn token_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
     followed::<Secret>(server, Some("kube-system")).filter_map(|event| async {
         match event {
@@ -530,7 +531,7 @@ fn token_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
     })
 }
 
-/// The changes of Nodes. A new list counts as a deletion, since deletions may have been missed.
+/// Returns the changes of Nodes. A new list counts as a deletion, since deletions may have been missed.
 fn node_changes(server: &InProcess) -> impl Stream<Item = NodeChange> + Send + use<> {
     followed::<Node>(server, None).filter_map(|event| async move {
         match event {
@@ -541,7 +542,7 @@ fn node_changes(server: &InProcess) -> impl Stream<Item = NodeChange> + Send + u
     })
 }
 
-/// The changes of the workloads of kube-system, except for those of their status only.
+/// Returns the changes of the workloads of kube-system, without changes of the status alone.
 fn workload_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
     let namespace = Some("kube-system");
     let sets = followed::<DaemonSet>(server, namespace).map(Ok);
@@ -557,7 +558,7 @@ fn workload_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<>
     futures::stream::select(sets, deployments)
 }
 
-/// The changes of PodDisruptionBudgets, except for those of their status only.
+/// Returns the changes of PodDisruptionBudgets, without changes of the status alone.
 fn budget_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
     followed::<PodDisruptionBudget>(server, None)
         .map(Ok)
@@ -566,7 +567,7 @@ fn budget_changes(server: &InProcess) -> impl Stream<Item = ()> + Send + use<> {
         .map(drop)
 }
 
-/// The terminating pods, the deletions and the other changes of pods.
+/// Returns the terminating pods, the deletions and the other changes of pods.
 fn pod_changes(server: &InProcess) -> impl Stream<Item = PodChange> + Send + use<> {
     followed::<Pod>(server, None).filter_map(|event| async {
         let pod = match event {

@@ -1,4 +1,4 @@
-//! The Services of a workload cluster that its nodes answer on node ports, as kube-proxy does.
+//! Services of a workload cluster with node ports, which the nodes answer like kube-proxy.
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
@@ -14,14 +14,14 @@ use tokio::sync::Notify;
 
 use super::followed::followed;
 
-/// A TCP port of a Service that each node answers.
+/// TCP port of a Service that each node answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServicePort {
     /// Namespace and name, such as `default/web`.
     pub(crate) service: Arc<str>,
-    /// The port of the Service.
+    /// Port of the Service.
     pub(crate) port: u16,
-    /// The port on the nodes.
+    /// Port on the nodes.
     pub(crate) node_port: u16,
 }
 
@@ -74,7 +74,7 @@ fn name(service: &Service) -> String {
     format!("{namespace}/{}", service.name_any())
 }
 
-/// The node ports of a Service; none unless its type has some.
+/// Returns the node ports of a Service; empty for a type without node ports.
 fn node_ports(service: &Service) -> Vec<ServicePort> {
     let Some(spec) = &service.spec else {
         return Vec::new();

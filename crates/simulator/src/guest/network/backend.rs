@@ -1,4 +1,4 @@
-//! What answers connections from outside: API servers, and nodes on the node ports of Services.
+//! Backends of outside connections: API servers, and nodes on the node ports of Services.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use tokio_util::sync::CancellationToken;
 use super::super::cluster::{Member, ServicePort};
 use super::Target;
 
-/// A server on a guest.
+/// Server on a guest.
 #[derive(Clone, Debug)]
 pub(crate) enum Backend {
-    /// The API server of a control plane guest.
+    /// API server of a control plane guest.
     Api(Arc<Member>),
-    /// A node on the node port of a Service.
+    /// Node on the node port of a Service.
     Service(Arc<NodePort>),
 }
 
-/// A node that answers on the node port of a Service.
+/// Node behind the node port of a Service.
 #[derive(Debug)]
 pub(crate) struct NodePort {
     /// Nova's server id.
     pub(crate) instance: String,
-    /// The Node's name.
+    /// Name of the Node.
     pub(crate) node: String,
-    /// The Service and its port.
+    /// Service and port.
     pub(crate) port: ServicePort,
-    /// The addresses of the node, with the node port.
+    /// Addresses of the node, with the node port.
     pub(crate) addresses: Vec<SocketAddr>,
     /// Cancelled when the guest stops.
     pub(crate) power: CancellationToken,
@@ -55,7 +55,7 @@ impl Target for Backend {
 }
 
 impl Backend {
-    /// Cancelled when it stops to answer.
+    /// Returns a token that is cancelled when the backend stops to answer.
     pub(super) fn serving(&self) -> &CancellationToken {
         match self {
             Self::Api(member) => &member.serving,
@@ -73,7 +73,7 @@ impl Backend {
 }
 
 impl NodePort {
-    /// Answers HTTP requests with one line that names Service and node: there is no Pod behind it.
+    /// Answers HTTP requests with one line with the names of Service and node: no Pod is behind the port.
     async fn serve(&self, stream: TcpStream) {
         let text = format!(
             "Service {}, port {}: node {}, node port {}; simulated, no Pod runs\n",

@@ -22,7 +22,7 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// A guest whose server has its name.
+/// Guest whose server has its name.
 fn guest(name: &'static str, address: &str) -> Guest {
     Guest {
         name,
@@ -50,7 +50,7 @@ fn instance(name: &str, fixed: &str) -> Instance {
     }
 }
 
-/// A listener of a load balancer whose port has its name, and the servers of its members.
+/// Listener of a load balancer whose port has its name, and the servers of its members.
 fn listener(balancer: &str, vip: &str, port: u16, members: &[(&str, &str)]) -> Listener {
     let member = |(at, server): &(&str, &str)| Member {
         at: at.parse().unwrap(),

@@ -1,4 +1,4 @@
-//! kube-proxy and CoreDNS, as kubeadm's add-on phases create them.
+//! kube-proxy and CoreDNS, as created by kubeadm's add-on phases.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ const APPS: &str = "/apis/apps/v1/namespaces/kube-system";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 const CORE: &str = "/api/v1/namespaces/kube-system";
 
-/// The tags of kubeadm's CoreDNS images from a minor version 1.x of Kubernetes on, newest first.
+/// Tags of kubeadm's CoreDNS images from a minor version 1.x of Kubernetes on, newest first.
 const COREDNS: [(u64, &str); 8] = [
     (35, "v1.13.1"),
     (34, "v1.12.1"),
@@ -25,7 +25,7 @@ const COREDNS: [(u64, &str); 8] = [
     (0, "v1.8.6"),
 ];
 
-/// The objects of the add-ons that `skipPhases` does not skip.
+/// Returns the [`Manifest`]s of the add-ons outside of `skipPhases`.
 pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
     let skipped = |phase: &str| {
         init.skip_phases
@@ -42,7 +42,7 @@ pub(crate) fn manifests(init: &Init) -> Vec<Manifest> {
     all
 }
 
-/// The address `index` of a service subnet, such as `10.96.0.1` for index 1 of `10.96.0.0/12`.
+/// Returns the address `index` of a service subnet, such as `10.96.0.1` for index 1 of `10.96.0.0/12`.
 pub(crate) fn service_address(subnet: &str, index: u128) -> Option<IpAddr> {
     let first = subnet.split(',').next()?.trim();
     match first.parse::<ipnet::IpNet>().ok()? {
@@ -107,7 +107,7 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     let dns = &init.cluster.dns;
     let default = coredns_tag(&version(&init.cluster));
     let tag = dns.image_tag.as_deref().unwrap_or(default);
-    // Only in the registry of the project is it in a folder of its own.
+    // Only the registry of the project has the image in a folder of its own.
     let image = match (&dns.image_repository, &init.cluster.image_repository) {
         (Some(own), _) => format!("{own}/coredns:{tag}"),
         (None, Some(mirror)) if mirror != REGISTRY => format!("{mirror}/coredns:{tag}"),
@@ -150,7 +150,7 @@ fn coredns(init: &Init) -> Vec<Manifest> {
     all
 }
 
-/// The tag of kubeadm's CoreDNS image for a version of Kubernetes such as `v1.34.1`.
+/// Returns the tag of kubeadm's CoreDNS image for a version of Kubernetes such as `v1.34.1`.
 fn coredns_tag(version: &str) -> &'static str {
     let minor = version
         .split('.')
@@ -161,7 +161,7 @@ fn coredns_tag(version: &str) -> &'static str {
     known.map_or("v1.8.6", |(_, tag)| tag)
 }
 
-/// Binds a ClusterRole to a service account of kube-system.
+/// Returns the [`Manifest`] that binds a ClusterRole to a service account of kube-system.
 fn of_cluster(name: &str, role: &str, account: &str) -> Manifest {
     binding(
         format!("{RBAC}/clusterrolebindings"),

@@ -1,4 +1,4 @@
-//! The objects that `kubeadm init` creates, except nodes, pods and add-ons.
+//! Objects created by `kubeadm init`, except nodes, pods and add-ons.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use super::super::kubeadm::{Init, Token};
 use super::addons::service_address;
 use super::{Manifest, SERVICE_SUBNET};
 
-/// The collection of ConfigMaps in `kube-system`.
+/// Collection of ConfigMaps in `kube-system`.
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
-/// The collection of ConfigMaps in `kube-public`.
+/// Collection of ConfigMaps in `kube-public`.
 pub(crate) const PUBLIC: &str = "/api/v1/namespaces/kube-public/configmaps";
-/// The collection of Secrets in `kube-system`.
+/// Collection of Secrets in `kube-system`.
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
-/// The group of the users of kubeadm's bootstrap tokens.
+/// Group of the users of kubeadm's bootstrap tokens.
 pub(crate) const TOKEN_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
 
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// The kubeconfig in `cluster-info`: only the CA and the address of the API server.
+/// Returns the kubeconfig in `cluster-info`: only the CA and the address of the API server.
 pub(crate) fn cluster_info_kubeconfig(ca_pem: &str, endpoint: &str) -> String {
     format!(
         "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: {}\n    server: https://{endpoint}\n  name: \"\"\ncontexts: null\ncurrent-context: \"\"\nkind: Config\npreferences: {{}}\nusers: null\n",
@@ -28,7 +28,7 @@ pub(crate) fn cluster_info_kubeconfig(ca_pem: &str, endpoint: &str) -> String {
     )
 }
 
-/// Namespaces, ConfigMaps, RBAC and tokens, in the order of their creation.
+/// Returns the [`Manifest`]s of namespaces, ConfigMaps, RBAC and tokens, in the order of creation.
 pub(crate) fn manifests(init: &Init, ca_pem: &str, endpoint: &str) -> Vec<Manifest> {
     let mut all: Vec<Manifest> = ["kube-system", "kube-public", "kube-node-lease", "default"]
         .into_iter()
@@ -55,7 +55,7 @@ pub(crate) fn manifests(init: &Init, ca_pem: &str, endpoint: &str) -> Vec<Manife
     all
 }
 
-/// The Service `kubernetes`, which kube-apiserver creates.
+/// Returns the Service `kubernetes`, created by kube-apiserver.
 fn kubernetes_service(init: &Init) -> Option<Manifest> {
     let subnet = init
         .cluster
@@ -84,7 +84,7 @@ fn kubernetes_service(init: &Init) -> Option<Manifest> {
     ))
 }
 
-/// The ConfigMap `kubeadm-config`. Created last: its existence marks the cluster as initialized.
+/// Returns the ConfigMap `kubeadm-config`. Created last: the ConfigMap marks the cluster as initialized.
 pub(crate) fn kubeadm_config(init: &Init) -> Manifest {
     config_map(
         "kube-system",
@@ -93,7 +93,7 @@ pub(crate) fn kubeadm_config(init: &Init) -> Manifest {
     )
 }
 
-/// The ClusterConfiguration with kubeadm's defaults, as stored in the cluster.
+/// Returns the ClusterConfiguration with kubeadm's defaults, as stored in the cluster.
 fn cluster_configuration(init: &Init) -> Value {
     let mut document = init.document.clone();
     let Some(fields) = document.as_object_mut() else {
@@ -152,7 +152,7 @@ fn kubelet_configuration(init: &Init) -> String {
     }))
 }
 
-/// The Secret of a bootstrap token that kubeadm creates; it does not expire here.
+/// Returns the [`Manifest`] of the Secret of a bootstrap token of kubeadm, here without an expiry.
 fn token_secret(token: &Token) -> Manifest {
     let name = format!("bootstrap-token-{}", token.id);
     let encode = |text: &str| STANDARD.encode(text);
@@ -316,7 +316,7 @@ pub(super) fn config_map(namespace: &str, name: &str, data: Value) -> Manifest {
     )
 }
 
-/// A value as YAML. Falls back to JSON, which is YAML, too.
+/// Returns a value as YAML. Falls back to JSON, which is YAML, too.
 fn yaml(value: &Value) -> String {
     serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string())
 }

@@ -1,4 +1,4 @@
-//! The Node that a kubelet registers, and its status.
+//! Node as registered by a kubelet, and its status.
 
 use std::net::IpAddr;
 
@@ -6,27 +6,27 @@ use serde_json::{Map, Value, json};
 
 use super::super::kubeadm::{NodeRegistration, Taint, minor};
 
-/// The taint of a node whose cloud controller manager has not initialised it yet.
+/// Taint of a node that the cloud controller manager has not initialised yet.
 pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
-/// The label and taint key of control plane nodes.
+/// Label and taint key of control plane nodes.
 pub(crate) const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 
-/// The collection of Nodes.
+/// Collection of Nodes.
 pub(crate) const NODES: &str = "/api/v1/nodes";
 
-/// The data of a machine that its kubelet reports.
+/// Data of a machine that its kubelet reports.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Machine {
-    /// Nova's server id, which a guest sees as its system UUID.
+    /// Nova's server id, also the system UUID of the guest.
     pub(crate) uuid: String,
-    /// The node's name.
+    /// Name of the node.
     pub(crate) name: String,
     /// Fixed addresses.
     pub(crate) internal: Vec<IpAddr>,
     /// Floating addresses.
     pub(crate) external: Vec<IpAddr>,
-    /// The kubelet's version, such as `v1.34.1`.
+    /// Version of the kubelet, such as `v1.34.1`.
     pub(crate) version: String,
     /// Virtual CPUs.
     pub(crate) vcpus: u32,
@@ -34,11 +34,11 @@ pub(crate) struct Machine {
     pub(crate) memory_mib: u64,
     /// Root disk in GiB.
     pub(crate) disk_gib: u64,
-    /// True if kubeadm sets it up as a control plane.
+    /// True for a control plane of kubeadm.
     pub(crate) control_plane: bool,
 }
 
-/// The Node as the kubelet registers it, with the taints that kubeadm gives to the kubelet.
+/// Returns the Node as registered by the kubelet, with the taints given by kubeadm.
 pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str) -> Value {
     let mut labels = Map::new();
     for (key, value) in [
@@ -79,7 +79,7 @@ pub(crate) fn node(machine: &Machine, registration: &NodeRegistration, now: &str
     })
 }
 
-/// The labels with which kubeadm marks a control plane node; none for other nodes.
+/// Returns the labels of a control plane node from kubeadm; empty for other nodes.
 pub(crate) fn marks(machine: &Machine) -> Map<String, Value> {
     let all = [
         CONTROL_PLANE,
@@ -89,7 +89,7 @@ pub(crate) fn marks(machine: &Machine) -> Map<String, Value> {
     marks.map(|label| (label.to_owned(), "".into())).collect()
 }
 
-/// The labels of `--node-labels`.
+/// Returns the labels of `--node-labels`.
 fn given_labels(registration: &NodeRegistration) -> Vec<(String, String)> {
     let given = registration.kubelet_argument("node-labels");
     let given = given.unwrap_or_default();
@@ -100,7 +100,8 @@ fn given_labels(registration: &NodeRegistration) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The error with which a kubelet does not start: `--node-labels` has labels of Kubernetes that no kubelet may set.
+/// Returns the error of a kubelet that does not start: `--node-labels` has labels of Kubernetes that no kubelet may
+/// set.
 pub(crate) fn refused_labels(registration: &NodeRegistration) -> Option<String> {
     const SETTABLE: [&str; 11] = [
         "beta.kubernetes.io/arch",
@@ -145,8 +146,8 @@ pub(crate) fn is_external(registration: &NodeRegistration) -> bool {
     registration.kubelet_argument("cloud-provider").as_deref() == Some("external")
 }
 
-/// The addresses that the kubelet reports. With an external cloud provider these are its host name, and the addresses
-/// that it was given (`--node-ip`).
+/// Returns the addresses that the kubelet reports. With an external cloud provider, these are the host name and the
+/// addresses of `--node-ip`.
 pub(crate) fn addresses(machine: &Machine, registration: &NodeRegistration) -> Vec<Value> {
     let of = |kind: &str, address: &dyn std::fmt::Display| json!({"type": kind, "address": address.to_string()});
     let internal: Vec<IpAddr>;
@@ -171,7 +172,7 @@ pub(crate) fn addresses(machine: &Machine, registration: &NodeRegistration) -> V
         .collect()
 }
 
-/// The annotations of a Node. kubeadm records the CRI socket there before 1.34 only.
+/// Returns the annotations of a Node. kubeadm records the CRI socket there before 1.34 only.
 fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
     let mut annotations = json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"});
     if minor(&machine.version).is_none_or(|minor| minor < 34) {
@@ -188,7 +189,7 @@ fn annotations(machine: &Machine, registration: &NodeRegistration) -> Value {
     annotations
 }
 
-/// The first address of the type `InternalIP` of a Node; empty while it has none.
+/// Returns the first address of the type `InternalIP` of a Node; empty without one.
 pub(crate) fn internal_address(node: &Value) -> &str {
     let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
     addresses
@@ -199,7 +200,7 @@ pub(crate) fn internal_address(node: &Value) -> &str {
         .unwrap_or_default()
 }
 
-/// The status of a healthy kubelet that reports these addresses.
+/// Returns the status of a healthy kubelet with these addresses.
 pub(crate) fn status(machine: &Machine, addresses: &[Value], now: &str) -> Value {
     let conditions: Vec<Value> = HEALTHY
         .iter()
@@ -241,7 +242,7 @@ pub(crate) fn status(machine: &Machine, addresses: &[Value], now: &str) -> Value
     })
 }
 
-/// The type, status, reason and message of the conditions of a healthy kubelet.
+/// Type, status, reason and message of the conditions of a healthy kubelet.
 const HEALTHY: [(&str, &str, &str, &str); 4] = [
     (
         "MemoryPressure",
@@ -279,7 +280,7 @@ pub(crate) fn is_ready(conditions: &[Value]) -> bool {
     })
 }
 
-/// The conditions of a Node whose kubelet runs again, from its former ones. Conditions of others are kept.
+/// Returns the conditions of a Node whose kubelet runs again, from the former ones. Conditions of others are kept.
 pub(crate) fn recovered(conditions: &[Value], now: &str) -> Vec<Value> {
     conditions
         .iter()
@@ -300,8 +301,8 @@ pub(crate) fn recovered(conditions: &[Value], now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The conditions of a Node whose kubelet is unresponsive, from its former ones, as the node lifecycle controller sets
-/// them.
+/// Returns the conditions of a Node with an unresponsive kubelet, from the former ones, as set by the node lifecycle
+/// controller.
 pub(crate) fn silent(conditions: &[Value], now: &str) -> Vec<Value> {
     conditions
         .iter()
@@ -321,7 +322,7 @@ pub(crate) fn silent(conditions: &[Value], now: &str) -> Vec<Value> {
         .collect()
 }
 
-/// The taints of an unreachable node, in addition to its other taints.
+/// Returns the taints of an unreachable node, in addition to its other taints.
 pub(crate) fn unreachable_taints(taints: &[Value], now: &str) -> Vec<Value> {
     let mut taints = reachable_taints(taints);
     for effect in ["NoSchedule", "NoExecute"] {
@@ -330,7 +331,7 @@ pub(crate) fn unreachable_taints(taints: &[Value], now: &str) -> Vec<Value> {
     taints
 }
 
-/// The taints of a node without those of an unreachable one.
+/// Returns the taints of a node without the ones of an unreachable node.
 pub(crate) fn reachable_taints(taints: &[Value]) -> Vec<Value> {
     taints
         .iter()

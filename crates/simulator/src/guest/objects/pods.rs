@@ -1,7 +1,7 @@
-//! The mirror pods of a control plane's static pods.
+//! Mirror pods of a control plane's static pods.
 //!
-//! The pod `etcd-<node>` runs the etcd member of that node. It is deleted with the Node; the member remains until it is
-//! removed (`crate::etcd`).
+//! The pod `etcd-<node>` runs the etcd member of the node. The deletion of the Node deletes the pod; the member remains
+//! until its own removal (`crate::etcd`).
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::Manifest;
 use super::node::Machine;
 use crate::etcd::VERSION;
 
-/// The collection of the static pods.
+/// Collection of the static pods.
 pub(crate) const PODS: &str = "/api/v1/namespaces/kube-system/pods";
 
-/// The components that run as static pods, in the order in which kubeadm writes their manifests.
+/// Components that run as static pods, in kubeadm's order of writing their manifests.
 pub(crate) const COMPONENTS: [&str; 4] = [
     "etcd",
     "kube-apiserver",
@@ -21,7 +21,8 @@ pub(crate) const COMPONENTS: [&str; 4] = [
     "kube-scheduler",
 ];
 
-/// The mirror pods of a control plane node, with the Node as owner. `host` is the address that the Node has, if any.
+/// Returns the [`Manifest`]s of a control plane node's mirror pods, with the Node as owner. `host` is the address of
+/// the Node, if any.
 pub(crate) fn mirror_pods(
     cluster: &ClusterConfiguration,
     machine: &Machine,
@@ -53,8 +54,8 @@ pub(crate) fn mirror_pods(
         .collect()
 }
 
-/// The status of a pod as the kubelet sets it while its containers run (`ready`), or as the node lifecycle controller
-/// sets it when the kubelet is unresponsive. The addresses of the old status are kept.
+/// Returns the status of a pod from the kubelet while the containers run (`ready`), or from the node lifecycle
+/// controller after the kubelet became unresponsive. The addresses of the old status are kept.
 pub(crate) fn status(pod: &Value, ready: bool, now: &str) -> Value {
     let text = |pointer: &str| {
         pod.pointer(pointer)

@@ -24,7 +24,7 @@ fn the_configuration_gets_the_exported_variables_before_kubeadm() {
         ended,
         Ended::Kubeadm("kubeadm join --config /etc/kubeadm.yml".to_owned())
     );
-    // A variable that is not exported is empty for envsubst, and it knows no operators.
+    // For envsubst, a variable that is not exported is empty; there are no operators.
     let text = "name: node-1\nother: .\nkept: ${HOST%.*} $\n";
     assert_eq!(all, files(&[("/etc/kubeadm.yml", text)]));
 }

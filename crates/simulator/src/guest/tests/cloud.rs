@@ -37,9 +37,9 @@ pub(super) struct Machine {
     pub(super) user_data: String,
     pub(super) running: bool,
     pub(super) boot: u64,
-    /// Whether it is a member of the load balancer.
+    /// True for a member of the load balancer.
     pub(super) balanced: bool,
-    /// The name of its image.
+    /// Name of the image.
     pub(super) image: String,
     /// The properties of the server.
     pub(super) metadata: BTreeMap<String, String>,

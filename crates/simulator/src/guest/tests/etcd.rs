@@ -71,7 +71,7 @@ async fn members_answer_behind_the_forwarded_port_to_clients_of_their_own_author
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_outlives_its_machine_and_the_next_join_fails_until_it_is_removed() {
     let options = Options {
-        // The others join within this time on a busy machine, and the test waits for it once.
+        // The others join within this time on a busy machine, and the test waits once for the whole time.
         join_timeout: Duration::from_secs(10),
         ..quick()
     };
@@ -167,7 +167,7 @@ async fn a_machine_whose_member_was_removed_serves_no_more() {
     let list = etcd.members().await.unwrap();
     let going = list.iter().find(|member| member.name == "cp-1").unwrap();
     etcd.remove(going.id).await.unwrap();
-    // Its kubelet uses the API server of its own machine.
+    // The kubelet uses the API server of its own machine.
     eventually(&cloud, "cp-1 unreachable", async || {
         readiness(&client, "cp-1").await.as_deref() == Some("Unknown")
     })

@@ -1,4 +1,4 @@
-//! Nodes that wait for a cloud controller manager, and the Services that their node ports answer.
+//! Nodes that wait for a cloud controller manager, and the Services behind their node ports.
 
 use std::net::SocketAddr;
 
@@ -117,7 +117,7 @@ async fn a_node_waits_for_its_cloud_controller_manager_and_is_not_reached_before
     let etcd = cloud.etcd(&client, "cp-0", "etcd/ca").await.unwrap();
     assert_eq!(etcd.members().await.unwrap().len(), 1);
 
-    // A machine that is switched off and on again keeps what the manager has set.
+    // After switching off and on, a machine keeps the values set by the manager.
     cloud.add(Machine::join(&cloud, "worker-0", false).external());
     let workers = Api::<Node>::all(client.clone());
     eventually(&cloud, "the worker", async || {

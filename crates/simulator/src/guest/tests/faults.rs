@@ -1,4 +1,4 @@
-//! What goes wrong with guests although their servers are in order, and the budgets that keep their Pods.
+//! Faults of guests on healthy servers, and the budgets that keep their Pods.
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::EvictParams;
@@ -29,7 +29,7 @@ async fn a_guest_never_joins_or_joins_late() {
         console.contains("it never joins") && console.contains("bootstrap failed"),
         "{console}"
     );
-    // A reboot does not change that: one that boots for the first time at the same time joins, and it does not.
+    // A reboot does not help: a new machine joins at the same time, and the faulty one does not.
     cloud.change("never", |machine| machine.boot += 1);
     cloud.add(Machine::join(&cloud, "next", false));
     eventually(&cloud, "the next one", async || {

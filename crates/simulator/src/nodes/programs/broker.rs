@@ -1,5 +1,5 @@
-//! A simulated RabbitMQ: the part of its management API with virtual hosts, users and permissions. Statuses and bodies
-//! are those of RabbitMQ 3.10.8 and 4.0.5, which differ in the words of a 401 alone; those of 4.0.5 are used.
+//! Simulated RabbitMQ: the part of the management API for virtual hosts, users and permissions. Statuses and bodies are
+//! from RabbitMQ 3.10.8 and 4.0.5, which differ in the words of a 401 alone; there, the words of 4.0.5 are used.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 const ALGORITHM: &str = "rabbit_password_hashing_sha256";
 
-/// A broker. Clones share what it has.
+/// Broker. Clones share the data.
 #[derive(Clone, Default)]
 pub(super) struct Broker {
     state: Arc<Mutex<State>>,
@@ -29,7 +29,7 @@ pub(super) struct Broker {
 
 #[derive(Default)]
 struct State {
-    /// What is on its volume, in the form in which RabbitMQ exports definitions. Without it the state is in memory.
+    /// File with the data of the volume, in RabbitMQ's export form for definitions. `None`: in memory.
     file: Option<PathBuf>,
     hosts: BTreeMap<String, Host>,
     users: BTreeMap<String, User>,
@@ -45,14 +45,14 @@ struct Host {
 
 struct User {
     tags: Vec<String>,
-    /// Salt and hash; empty without a password, with which nobody can log in.
+    /// Salt and hash; empty without a password, so that nobody can log in.
     hash: Vec<u8>,
 }
 
 type Answer = (u16, Value);
 
 impl Broker {
-    /// A broker with what is in the file, or on an empty volume without one.
+    /// Opens a broker with the data in the file, or on an empty volume without one.
     pub(super) fn open(
         options: &BTreeMap<String, String>,
         file: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl Broker {
         Ok(broker)
     }
 
-    /// A broker on an empty volume. Its first user is in its options (`default_user`, `default_pass`).
+    /// Creates a broker on an empty volume. The options have the first user (`default_user`, `default_pass`).
     pub(super) fn new(options: &BTreeMap<String, String>) -> Self {
         let option = |name: &str, default: &str| {
             let value = options.get(name).map_or(default, String::as_str);
@@ -132,7 +132,7 @@ impl Broker {
 }
 
 impl State {
-    /// The administrator who logs in.
+    /// Returns the administrator of a login.
     fn user(&self, login: &str) -> Option<String> {
         let login = STANDARD.decode(login.strip_prefix("Basic ")?).ok()?;
         let login = String::from_utf8(login).ok()?;
@@ -157,7 +157,7 @@ impl State {
         }
     }
 
-    /// Writes everything to the file, for its owner alone: passwords are in it as hashes.
+    /// Writes everything to the file, for the owner alone: the file has hashes of passwords.
     fn keep(&self, file: &Path) -> io::Result<()> {
         let all = json!({
             "vhosts": self.hosts.iter().map(host).collect::<Value>(),
@@ -248,7 +248,7 @@ impl State {
         };
         let before = self.hosts.insert(name.to_owned(), host);
         if before.is_none() {
-            // Who makes it may use it.
+            // The creator gets all permissions.
             let key = (name.to_owned(), user.to_owned());
             self.permissions.insert(key, everything());
         }
@@ -299,7 +299,7 @@ fn permission(
     json!({"user": user, "vhost": host, "configure": configure, "write": write, "read": read})
 }
 
-/// A text with commas, or a list.
+/// Parses a text with commas, or a list.
 fn tags(value: &Value) -> Vec<String> {
     let names: Vec<&str> = match value {
         Value::String(text) => text.split(',').map(str::trim).collect(),

@@ -14,16 +14,17 @@ use serde_json::Value;
 
 use crate::cloud::{Bootstrap, Cloud, Options, Service};
 
-/// An OpenStack cloud whose services are in Pods. Clones share it.
+/// OpenStack cloud with services in Pods. Clones share the cloud.
 #[derive(Clone)]
 pub(super) struct Deployed {
     pub(super) cloud: Cloud,
-    /// The Job of the last bootstrap.
+    /// Job of the last bootstrap.
     bootstrapped: Arc<Mutex<String>>,
 }
 
 impl Deployed {
-    /// What is in a store; without one, and in a new one, a cloud without users, as the schema tasks leave it.
+    /// Opens the cloud in a store; without a store, and in a new one, a cloud without users, as left by the schema
+    /// tasks.
     pub(super) async fn open(store: Option<PathBuf>) -> Result<Self, String> {
         if let Some(directory) = store.as_deref().and_then(Path::parent) {
             let created = DirBuilder::new()
@@ -44,7 +45,7 @@ impl Deployed {
         })
     }
 
-    /// Does what `keystone-manage bootstrap` does, once for each time that it has run.
+    /// Bootstraps Keystone like `keystone-manage bootstrap`, once for each run of the Job.
     pub(super) fn bootstrap(&self, job: &str, bootstrap: &Bootstrap) -> Result<(), String> {
         let mut last = self.bootstrapped.lock();
         if *last != job {
@@ -66,7 +67,7 @@ impl Deployed {
         let url = format!("http://{host}");
         let answer = self.cloud.answer_of(service, &url, request.map(Body::from));
         let (mut head, body) = answer.await.into_parts();
-        // One that fails is a connection that was cut.
+        // A body that fails is a connection that was cut.
         let body = body.collect().await.map(|it| it.to_bytes());
         // As uWSGI does behind an HTTP socket.
         let close = HeaderValue::from_static("close");

@@ -1,4 +1,4 @@
-//! The APIs of a cloud at one address of this machine: where a cluster has an edge, simulated nodes have this.
+//! APIs of a cloud at one address of this machine: for simulated nodes, in place of the edge of a cluster.
 
 use axum::Router;
 use axum::body::Body;
@@ -12,13 +12,13 @@ use crate::cloud::Service;
 use crate::json::Json;
 use crate::nodes::object::{holds, text};
 
-/// The label with the name of a program.
+/// Label with the name of a program.
 const PROGRAM: &str = "app.kubernetes.io/name";
 
 impl Programs {
-    /// All APIs of the cloud behind one URL, such as `http://127.0.0.1:5000`, each below a segment of its own: with
-    /// `/identity/v3` begins whoever logs in, and the catalog of a token leads to the others. As behind an edge, an API
-    /// of which no Pod is ready is a 503.
+    /// Returns the routes of all APIs of the cloud behind one URL, such as `http://127.0.0.1:5000`, each below its own
+    /// segment: a login begins with `/identity/v3`, and the catalog of a token leads to the others. As behind an edge,
+    /// an API without a ready Pod answers 503.
     pub fn gateway(&self, url: &str) -> Router {
         let (programs, url) = (self.clone(), url.trim_end_matches('/').to_owned());
         Router::new().fallback(move |request: Request| {
@@ -51,7 +51,7 @@ impl Programs {
         }
     }
 
-    /// A Pod of the program that is ready, on a node that is there.
+    /// Returns a ready Pod of the program, on an existing node.
     async fn ready(&self, program: &str) -> Option<Value> {
         let client = self.inner.client.get()?.clone();
         let path = format!("/api/v1/pods?labelSelector={PROGRAM}%3D{program}");

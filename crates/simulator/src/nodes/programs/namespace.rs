@@ -1,4 +1,4 @@
-//! What the Pods of a namespace are given: volumes, files, variables.
+//! Volumes, files and variables of the Pods of a namespace.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::cloud::Bootstrap;
 use crate::json::{Error, Json};
 use crate::nodes::object::{holds, items, text};
 
-/// The objects of a namespace.
+/// Objects of a namespace.
 pub(super) struct Namespace {
     pods: Vec<Value>,
     jobs: Vec<Value>,
@@ -31,7 +31,7 @@ impl Namespace {
         })
     }
 
-    /// The uid of the volume of a Pod; that of the Pod if it has none.
+    /// Returns the uid of the volume of a Pod, or of the Pod itself without a volume.
     pub(super) fn volume(&self, pod: &Value) -> String {
         let volumes = items(&pod["spec"]["volumes"]);
         let mut names = volumes.filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str());
@@ -39,13 +39,13 @@ impl Namespace {
         text(&claim.unwrap_or(pod)["metadata"]["uid"]).to_owned()
     }
 
-    /// The Pod of a container.
+    /// Returns the Pod of a container.
     pub(super) fn pod_of(&self, container: &str) -> Option<&Value> {
         let mut pods = self.pods.iter();
         pods.find(|pod| pod["spec"]["containers"][0]["name"] == container)
     }
 
-    /// The options in the Secrets that a Pod mounts, each a line `name = value`.
+    /// Returns the options in the Secrets mounted by a Pod, each a line `name = value`.
     pub(super) fn options(&self, pod: &Value) -> BTreeMap<String, String> {
         let volumes = items(&pod["spec"]["volumes"]);
         let names = volumes.filter_map(|it| it["secret"]["secretName"].as_str());
@@ -63,7 +63,7 @@ impl Namespace {
         options.collect()
     }
 
-    /// The last bootstrap of Keystone that has completed, with the uid of its Job.
+    /// Returns the last completed [`Bootstrap`] of Keystone, with the uid of its Job.
     pub(super) fn bootstrap(&self) -> Option<(String, Bootstrap)> {
         let jobs = self.jobs.iter().filter(|job| holds(job, "Complete"));
         let mut found = jobs.filter_map(|job| {

@@ -207,7 +207,7 @@ async fn the_simulated_keystone_answers_writes_with_the_statuses_of_the_real_one
     }
     let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);
     assert_eq!(items(&endpoints["endpoints"]).count(), 4);
-    // Its endpoints go with a service.
+    // The endpoints of a service go with it.
     let path = format!("/v3/services/{own}");
     assert_eq!(keystone.asked("DELETE", &path, &Value::Null).0, 204);
     let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);

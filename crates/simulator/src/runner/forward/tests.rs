@@ -84,7 +84,7 @@ fn at(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Records reports. Its servers are machines with one port, in a subnet that all networks have.
+/// Cloud that records reports. Its servers are machines with one port, in a subnet common to all networks.
 #[derive(Default)]
 struct Cloud {
     machines: Mutex<BTreeMap<String, Machine>>,

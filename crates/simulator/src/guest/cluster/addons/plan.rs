@@ -1,4 +1,4 @@
-//! Which pods of the add-ons are created and deleted. Pure.
+//! Pods of the add-ons to create and to delete. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use super::super::super::pki::hex;
 use super::{image, owner};
 use crate::json::text;
 
-/// A Node, as far as the placement of pods depends on it.
+/// Node, as far as the placement of pods depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeFacts {
     pub(super) name: String,
-    /// Its internal address; empty while it has none.
+    /// Internal address; empty while the Node has none.
     pub(super) address: String,
     pub(super) ready: bool,
-    /// Why no pod that tolerates control plane nodes only is placed on it, in the words of the scheduler.
+    /// Reason why the node refuses pods that tolerate only control plane nodes, in the words of the scheduler.
     pub(super) refusal: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl NodeFacts {
     }
 }
 
-/// Why a pod is not scheduled, in the words of the scheduler.
+/// Returns the reason why a pod is not scheduled, in the words of the scheduler.
 pub(super) fn unschedulable(nodes: &[NodeFacts]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for refusal in nodes.iter().filter_map(|node| node.refusal.as_deref()) {
@@ -67,11 +67,11 @@ pub(super) fn unschedulable(nodes: &[NodeFacts]) -> String {
     )
 }
 
-/// A pod of an add-on.
+/// Pod of an add-on.
 #[derive(Clone, Debug)]
 pub(super) struct PodFacts<'a> {
     pub(super) name: String,
-    /// Empty while no node accepts it.
+    /// Node of the pod; empty while no node accepts the pod.
     pub(super) node: String,
     pub(super) image: String,
     pub(super) ready: bool,
@@ -97,18 +97,18 @@ impl<'a> PodFacts<'a> {
     }
 }
 
-/// The names of pods to delete, and of the nodes to create pods on.
+/// Names of pods to delete, and of the nodes to create pods on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) delete: Vec<String>,
     pub(super) create_on: Vec<String>,
-    /// How many pods to create that no node accepts yet.
+    /// Number of pods to create that no node accepts yet.
     pub(super) create_pending: usize,
-    /// The pods that waited, and their nodes.
+    /// Pods that waited, and their nodes.
     pub(super) bind: Vec<(String, String)>,
 }
 
-/// One pod with the current image on every node whose kubelet runs.
+/// Returns the [`Plan`] for one pod with the current image on every node with a running kubelet.
 pub(super) fn daemon_set(nodes: &[NodeFacts], pods: &[PodFacts<'_>], image: &str) -> Plan {
     let mut plan = Plan::default();
     for node in nodes.iter().filter(|node| node.ready) {
@@ -117,7 +117,7 @@ pub(super) fn daemon_set(nodes: &[NodeFacts], pods: &[PodFacts<'_>], image: &str
             .iter()
             .filter(|pod| pod.image != image && !pod.deleting);
         plan.delete.extend(old.map(|pod| pod.name.clone()));
-        // The pod that replaces one that is being deleted is created after it.
+        // A replacement is created only after the deletion of the old pod.
         if here.iter().all(|pod| pod.image != image && !pod.deleting) {
             plan.create_on.push(node.name.clone());
         }
@@ -125,10 +125,11 @@ pub(super) fn daemon_set(nodes: &[NodeFacts], pods: &[PodFacts<'_>], image: &str
     plan
 }
 
-/// Pods on the nodes with the fewest of them, until there are enough. Those that no node accepts wait.
+/// Returns the [`Plan`] for pods on the nodes with the fewest of them, until there are enough. Pods that no node
+/// accepts wait.
 pub(super) fn replicas(wanted: usize, nodes: &[NodeFacts], pods: &[PodFacts<'_>]) -> Plan {
     let mut running: Vec<_> = pods.iter().filter(|pod| !pod.deleting).collect();
-    // Of too many pods, those that wait go first.
+    // Of too many pods, waiting ones go first.
     running.sort_by_key(|pod| pod.node.is_empty());
     let surplus = running.split_off(wanted.min(running.len()));
     let mut plan = Plan {
@@ -160,7 +161,7 @@ pub(super) fn replicas(wanted: usize, nodes: &[NodeFacts], pods: &[PodFacts<'_>]
     plan
 }
 
-/// The ReplicaSet of a Deployment, whose name has the hash of the pod template.
+/// Returns the ReplicaSet of a Deployment, with the hash of the pod template in the name.
 pub(super) fn replica_set(deployment: &Value) -> Value {
     let mut template = deployment["spec"]["template"].clone();
     let hash = hash(&template);
@@ -179,7 +180,7 @@ pub(super) fn replica_set(deployment: &Value) -> Value {
     })
 }
 
-/// A pod of a template on a node, if there is one that accepts it.
+/// Returns a pod of a template on a node, if one accepts the pod.
 pub(super) fn pod(owner: &Value, template: &Value, node: Option<&str>) -> Value {
     let mut metadata = template["metadata"].clone();
     metadata["generateName"] = format!("{}-", text(&owner["name"])).into();

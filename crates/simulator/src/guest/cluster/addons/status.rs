@@ -98,7 +98,7 @@ pub(super) fn deployment(
     })
 }
 
-/// The number of pods on ready nodes.
+/// Returns the number of pods on ready nodes.
 fn ready(nodes: &[NodeFacts], pods: &[PodFacts<'_>]) -> usize {
     let on_ready = |pod: &&PodFacts<'_>| {
         !pod.deleting && nodes.iter().any(|node| node.ready && node.name == pod.node)
@@ -106,7 +106,7 @@ fn ready(nodes: &[NodeFacts], pods: &[PodFacts<'_>]) -> usize {
     pods.iter().filter(on_ready).count()
 }
 
-/// Kubernetes omits numbers that are 0; a merge patch removes them with null.
+/// Returns null for 0, which Kubernetes omits: in a merge patch, null removes the number.
 fn some(count: usize) -> Option<usize> {
     (count > 0).then_some(count)
 }

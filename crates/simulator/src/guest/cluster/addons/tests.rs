@@ -86,7 +86,7 @@ fn replicas_that_no_node_accepts_wait_and_are_bound_later() {
     let bind = plan::replicas(2, &open, &waiting).bind;
     let pair = |pod: &str, node: &str| (pod.to_owned(), node.to_owned());
     assert_eq!(bind, [pair("x", "a"), pair("y", "b")]);
-    // Of too many pods, those that wait go first.
+    // Of too many pods, waiting ones go first.
     let both = [pod("w", "", "i"), pod("x", "a", "i")];
     assert_eq!(plan::replicas(1, &open, &both).delete, ["w"]);
 }
