@@ -1,4 +1,4 @@
-//! A client under the roles of manifests, as RBAC judges requests, with a record of them.
+//! A client under the roles of manifests, as RBAC judges requests, with a record of the requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Group, resource with subresource, and verb of a request.
 pub type Asked = (String, String, String);
 
-/// One permission of a role, or the permission that a request needs.
+/// One permission of a role, or the permission for a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// Namespace; empty for all namespaces, and for requests across namespaces.
@@ -28,7 +28,7 @@ pub struct Permission {
 }
 
 impl Permission {
-    /// Permission that a request for objects needs. `None` for discovery, which is open to everybody.
+    /// Permission for a request about objects. `None` for discovery, which is open to everybody.
     pub fn asked<B>(request: &Request<B>) -> Option<Self> {
         let path = request.uri().path().trim_start_matches('/');
         let parts: Vec<&str> = path.split('/').collect();
@@ -56,12 +56,12 @@ impl Permission {
         })
     }
 
-    /// Group, resource and verb alone.
+    /// [`Asked`]: group, resource and verb alone.
     pub fn kind(&self) -> Asked {
         (self.group.clone(), self.resource.clone(), self.verb.clone())
     }
 
-    /// True if this permission of a role covers `asked`.
+    /// True if the permission of a role covers `asked`.
     fn covers(&self, asked: &Self) -> bool {
         (self.namespace.is_empty() || self.namespace == asked.namespace)
             && self.group == asked.group
@@ -86,7 +86,7 @@ fn verb<B>(request: &Request<B>, is_collection: bool) -> &str {
     }
 }
 
-/// Roles, and the requests that were sent under them.
+/// Roles, and the requests of a client under these roles.
 #[derive(Clone)]
 pub struct Guard {
     allowed: Arc<BTreeSet<Permission>>,
@@ -98,15 +98,15 @@ impl Guard {
     /// Every ClusterRole and Role in `manifests`.
     ///
     /// # Panics
-    /// If there is none.
+    /// Without a role.
     pub fn new(manifests: &str) -> Self {
         Self::of_kinds(manifests, &["ClusterRole", "Role"])
     }
 
-    /// The roles of these kinds in `manifests`.
+    /// Roles of some `kinds` in `manifests`.
     ///
     /// # Panics
-    /// If there is none.
+    /// Without a role.
     pub fn of_kinds(manifests: &str, kinds: &[&str]) -> Self {
         let documents: Vec<Value> = serde_saphyr::from_multiple(manifests).unwrap();
         let roles = documents
@@ -121,7 +121,7 @@ impl Guard {
         }
     }
 
-    /// `client` under the roles.
+    /// A [`Client`] under the roles, for the requests of `client`.
     pub fn of(&self, client: &Client) -> Client {
         let (guard, inner) = (self.clone(), client.clone());
         let guarded = tower::service_fn(move |request: Request<Body>| {
@@ -136,12 +136,12 @@ impl Guard {
         Client::new(guarded, crate::NAMESPACE)
     }
 
-    /// Requests that were denied.
+    /// Denied requests.
     pub fn forbidden(&self) -> BTreeSet<String> {
         self.forbidden.lock().clone()
     }
 
-    /// Permissions that no request has needed.
+    /// [`Permission`]s without a request.
     pub fn unused(&self) -> BTreeSet<Permission> {
         let asked = self.asked.lock();
         let unused = |it: &&Permission| !asked.keys().any(|asked| it.covers(asked));
