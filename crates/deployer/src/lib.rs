@@ -2,7 +2,7 @@
 //!
 //! Everything here is pure. [`Parameters`] is the file; a [`Release`] is data (option tables, versions, images); a
 //! service is a function from both to its configuration, in which each option states where its value comes from, and to
-//! a definition: databases, accounts, catalogue, tasks, workloads. [`check`] holds the options of the user against the
+//! a definition: databases, accounts, catalogue, tasks, workloads. [`check()`] holds the options of the user against the
 //! release's table before anything is rendered.
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Kinds that a [`Side`] serves, and the version in which objects are copied.
+//! Kinds that a side serves, and the version in which objects are copied.
 
 use std::sync::Arc;
 

@@ -210,7 +210,7 @@ async fn begin(
     Journal::begin(&source.side, &options.namespace, other).await
 }
 
-/// Copies all objects to the [`Target`] and commits; undoes every change after an error.
+/// Copies all objects to the [`Target`](crate::transfer::Target) and commits; undoes every change after an error.
 async fn copy(
     source: &ManagementCluster,
     target: &ManagementCluster,

@@ -160,7 +160,7 @@ impl Identity {
     /// Lists the projects in which the user has a role.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn projects(&self) -> Result<Vec<Project>> {
         let call = Call::list(Service::Identity, "/auth/projects", &[]);
         self.session.list(call, "projects").await
@@ -222,7 +222,7 @@ impl Identity {
     /// Lists the groups of a user, with the session's token.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn groups_of(&self, user_id: &str) -> Result<Vec<Group>> {
         self.groups_as(Asker::Session, user_id).await
     }
@@ -230,7 +230,7 @@ impl Identity {
     /// Lists the groups of a user, with the user's token; the session does not log in.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn groups_by_itself(
         &self,
         user_id: &str,

@@ -14,7 +14,7 @@ const MAX_OPERATIONS: usize = 10_000;
 /// MiB, the limit of requests.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
 
-/// See [`super::json`].
+/// See [the module](mod@super::json).
 pub(super) fn json(doc: &Value, operations: &Value) -> Result<Value, PatchError> {
     let Value::Array(operations) = operations else {
         return Err(malformed(format!(

@@ -18,7 +18,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 
-/// See [`super::strategic`].
+/// See [the module](mod@super::strategic).
 pub(super) fn strategic(
     doc: &Value,
     patch: &Value,

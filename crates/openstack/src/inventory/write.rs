@@ -51,7 +51,7 @@ impl Inventory {
     /// Creates a server; the server is `BUILD` on return.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_server(&self, server: &ServerCreate) -> Result<Arc<Server>> {
         let server = self.session().compute().create_server(server).await?;
         Ok(self.fold(server))
@@ -60,7 +60,7 @@ impl Inventory {
     /// Deletes a server. The inventory shows a pending deletion until a list no longer has the server.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_server(&self, id: &str) -> Result<()> {
         self.deleting::<Server>(
             id,
@@ -77,7 +77,7 @@ impl Inventory {
     /// Creates a network.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_network(&self, network: &NetworkCreate) -> Result<Arc<Network>> {
         Ok(self.fold(self.session().network().create_network(network).await?))
     }
@@ -85,7 +85,7 @@ impl Inventory {
     /// Deletes a network and its subnets.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_network(&self, id: &str) -> Result<()> {
         self.deleted::<Network>(id, self.session().network().delete_network(id).await)?;
         for subnet in self.known().subnets.of_parent(id) {
@@ -97,7 +97,7 @@ impl Inventory {
     /// Creates a subnet.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_subnet(&self, subnet: &SubnetCreate) -> Result<Arc<Subnet>> {
         let subnet = self.session().network().create_subnet(subnet).await?;
         let id = subnet.id.clone();
@@ -111,7 +111,7 @@ impl Inventory {
     /// Changes a subnet.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_subnet(&self, id: &str, change: &SubnetUpdate) -> Result<Arc<Subnet>> {
         Ok(self.fold(self.session().network().update_subnet(id, change).await?))
     }
@@ -119,7 +119,7 @@ impl Inventory {
     /// Deletes a subnet.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_subnet(&self, id: &str) -> Result<()> {
         let known = self.known().subnets.get(id).cloned();
         self.deleted::<Subnet>(id, self.session().network().delete_subnet(id).await)?;
@@ -134,7 +134,7 @@ impl Inventory {
     /// Creates ports in one atomic request.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_ports(&self, ports: &[PortCreate]) -> Result<Vec<Arc<Port>>> {
         let ports = self.session().network().create_ports(ports).await?;
         Ok(ports.into_iter().map(|port| self.fold(port)).collect())
@@ -143,7 +143,7 @@ impl Inventory {
     /// Creates a port.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_port(&self, port: &PortCreate) -> Result<Arc<Port>> {
         Ok(self.fold(self.session().network().create_port(port).await?))
     }
@@ -151,7 +151,7 @@ impl Inventory {
     /// Changes a port.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_port(&self, id: &str, change: &PortUpdate) -> Result<Arc<Port>> {
         Ok(self.fold(self.session().network().update_port(id, change).await?))
     }
@@ -159,7 +159,7 @@ impl Inventory {
     /// Adds a security group to a port, or removes it.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn set_port_group(&self, id: &str, group: &str, has: bool) -> Result<Arc<Port>> {
         let network = self.session().network();
         Ok(self.fold(network.set_port_group(id, group, has).await?))
@@ -168,7 +168,7 @@ impl Inventory {
     /// Adds ranges to the allowed address pairs of a port, and removes ranges.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn set_port_pairs(
         &self,
         id: &str,
@@ -183,7 +183,7 @@ impl Inventory {
     /// port.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn change_port_pairs(
         &self,
         id: &str,
@@ -197,7 +197,7 @@ impl Inventory {
     /// Deletes a port.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_port(&self, id: &str) -> Result<()> {
         self.deleted::<Port>(id, self.session().network().delete_port(id).await)
     }
@@ -205,7 +205,7 @@ impl Inventory {
     /// Creates a router.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_router(&self, router: &RouterCreate) -> Result<Arc<Router>> {
         Ok(self.fold(self.session().network().create_router(router).await?))
     }
@@ -213,7 +213,7 @@ impl Inventory {
     /// Changes a router.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_router(&self, id: &str, change: &RouterUpdate) -> Result<Arc<Router>> {
         Ok(self.fold(self.session().network().update_router(id, change).await?))
     }
@@ -222,7 +222,7 @@ impl Inventory {
     /// each of the two; otherwise changes the router at the revision just read.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn set_routes(
         &self,
         router: &str,
@@ -248,7 +248,7 @@ impl Inventory {
     /// Deletes a router.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_router(&self, id: &str) -> Result<()> {
         self.deleted::<Router>(id, self.session().network().delete_router(id).await)
     }
@@ -256,7 +256,7 @@ impl Inventory {
     /// Connects a router to a subnet; returns the id of the interface's port.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn add_router_interface(&self, router: &str, subnet: &str) -> Result<String> {
         let port = self
             .session()
@@ -270,7 +270,7 @@ impl Inventory {
     /// Disconnects a router from a subnet. Succeeds without a connection.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn remove_router_interface(&self, router: &str, subnet: &str) -> Result<()> {
         let result = self
             .session()
@@ -288,7 +288,7 @@ impl Inventory {
     /// Creates a security group. Neutron adds two rules: all egress over IPv4 and IPv6.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_security_group(
         &self,
         security_group: &SecurityGroupCreate,
@@ -304,7 +304,7 @@ impl Inventory {
     /// Changes a security group.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_security_group(
         &self,
         id: &str,
@@ -321,7 +321,7 @@ impl Inventory {
     /// Deletes a security group.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_security_group(&self, id: &str) -> Result<()> {
         self.deleted::<SecurityGroup>(id, self.session().network().delete_security_group(id).await)
     }
@@ -329,7 +329,7 @@ impl Inventory {
     /// Creates rules, of any groups, in one atomic request.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_rules(&self, rules: &[RuleCreate]) -> Result<()> {
         for rule in self.session().network().create_rules(rules).await? {
             let group = rule.security_group_id.clone();
@@ -344,7 +344,7 @@ impl Inventory {
     /// Deletes a rule of a group.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_rule(&self, group: &str, rule: &str) -> Result<()> {
         absent_is_fine(self.session().network().delete_rule(rule).await)?;
         self.fold_with::<SecurityGroup>(group, |group| group.rules.retain(|old| old.id != rule));
@@ -354,7 +354,7 @@ impl Inventory {
     /// Creates a floating IP, and associates it with a port if the request names one.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_floating_ip(
         &self,
         floating_ip: &FloatingIpCreate,
@@ -370,7 +370,7 @@ impl Inventory {
     /// Changes the port of a floating IP.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_floating_ip(
         &self,
         id: &str,
@@ -387,7 +387,7 @@ impl Inventory {
     /// Deletes a floating IP.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_floating_ip(&self, id: &str) -> Result<()> {
         self.deleted::<FloatingIp>(id, self.session().network().delete_floating_ip(id).await)
     }
@@ -395,7 +395,7 @@ impl Inventory {
     /// Creates a trunk.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_trunk(&self, trunk: &TrunkCreate) -> Result<Arc<Trunk>> {
         Ok(self.fold(self.session().network().create_trunk(trunk).await?))
     }
@@ -403,7 +403,7 @@ impl Inventory {
     /// Removes ports from a trunk.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn remove_subports(&self, trunk: &str, ports: &[&str]) -> Result<Arc<Trunk>> {
         let network = self.session().network();
         Ok(self.fold(network.remove_subports(trunk, ports).await?))
@@ -412,7 +412,7 @@ impl Inventory {
     /// Deletes a trunk.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_trunk(&self, id: &str) -> Result<()> {
         self.deleted::<Trunk>(id, self.session().network().delete_trunk(id).await)
     }
@@ -421,7 +421,7 @@ impl Inventory {
     /// `inventory.set_tags::<Port>(id, &tags)`.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn set_tags<T: Taggable>(&self, id: &str, tags: &[String]) -> Result<()> {
         let tags = self
             .session()
@@ -438,7 +438,7 @@ impl Inventory {
     /// Creates a load balancer with its listeners, pools, members and monitors.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_load_balancer(
         &self,
         tree: &LoadBalancerCreate,
@@ -463,7 +463,7 @@ impl Inventory {
     /// Changes a load balancer.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_load_balancer(
         &self,
         id: &str,
@@ -480,7 +480,7 @@ impl Inventory {
     /// Replaces the amphorae of a load balancer.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn failover(&self, balancer: &str) -> Result<()> {
         self.session().load_balancer().failover(balancer).await?;
         self.updating(balancer);
@@ -491,7 +491,7 @@ impl Inventory {
     /// balancer.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_load_balancer(&self, id: &str) -> Result<()> {
         let result = self
             .session()
@@ -506,7 +506,7 @@ impl Inventory {
     /// Creates a listener.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_listener(
         &self,
         balancer: &str,
@@ -524,7 +524,7 @@ impl Inventory {
     /// Changes a listener.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_listener(
         &self,
         balancer: &str,
@@ -543,7 +543,7 @@ impl Inventory {
     /// Deletes a listener.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_listener(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_listener(id).await;
         self.updating(balancer);
@@ -555,7 +555,7 @@ impl Inventory {
     /// Creates a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_pool(&self, balancer: &str, pool: &PoolCreate) -> Result<Arc<Pool>> {
         let pool = self.session().load_balancer().create_pool(pool).await?;
         self.updating(balancer);
@@ -565,7 +565,7 @@ impl Inventory {
     /// Changes a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_pool(
         &self,
         balancer: &str,
@@ -584,7 +584,7 @@ impl Inventory {
     /// Deletes a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_pool(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_pool(id).await;
         self.updating(balancer);
@@ -596,7 +596,7 @@ impl Inventory {
     /// Creates a health monitor.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_monitor(
         &self,
         balancer: &str,
@@ -614,7 +614,7 @@ impl Inventory {
     /// Changes a health monitor.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_monitor(
         &self,
         balancer: &str,
@@ -633,7 +633,7 @@ impl Inventory {
     /// Deletes a health monitor.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_monitor(&self, balancer: &str, id: &str) -> Result<()> {
         let result = self.session().load_balancer().delete_monitor(id).await;
         self.updating(balancer);
@@ -645,7 +645,7 @@ impl Inventory {
     /// Adds a member to a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn create_member(&self, pool: &str, member: &MemberCreate) -> Result<Arc<Member>> {
         let member = self
             .session()
@@ -659,7 +659,7 @@ impl Inventory {
     /// Replaces the members of a pool in one request.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn set_members(&self, pool: &str, members: &[MemberCreate]) -> Result<()> {
         self.session()
             .load_balancer()
@@ -674,7 +674,7 @@ impl Inventory {
     /// Changes a member of a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn update_member(
         &self,
         pool: &str,
@@ -693,7 +693,7 @@ impl Inventory {
     /// Removes a member from a pool.
     ///
     /// # Errors
-    /// The [`Error`](crate::Error) of the request.
+    /// The [`Error`] of the request.
     pub async fn delete_member(&self, pool: &str, member: &str) -> Result<()> {
         let result = self
             .session()
