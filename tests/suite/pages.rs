@@ -221,7 +221,8 @@ pages! {
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
         prints: &["KubeadmControlPlane demo-control-plane: its machines are replaced", "MachineDeployment demo-md-0: paused",
-            "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision "],
+            "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision ",
+            "MachineDeployment demo-md-0: rolled out", "REVISION  CURRENT  VERSION"],
     };
     commands_of_the_page_on_recovery: Page {
         name: "docs/guides/recovery.md",
@@ -238,13 +239,14 @@ pages! {
             unset OS_CLIENT_CONFIG_FILE
             export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9\n"),
         ports: false,
-        prints: &["  - NAME   not set", "1 ConfigMap applied"],
+        prints: &["  - NAME   not set", "1 ConfigMap applied (server dry run)", "1 ConfigMap applied\n"],
     };
     commands_of_the_page_on_why: Page {
         name: "docs/guides/why.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
-        prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true"],
+        prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true",
+            "LAST SEEN", "MachineDeployment/demo-md-0: Available is True"],
     };
 }
 

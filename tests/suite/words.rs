@@ -222,6 +222,7 @@ down --data-dir {file}
 apply -f /nowhere
 apply -f {file} --kubeconfig {refusing}
 apply -f {good} --kubeconfig {refusing}
+apply -f {good} --diff --kubeconfig {refusing}
 apply -f http://127.0.0.1:1/a.yaml --kubeconfig {refusing}
 init --kubeconfig /nowhere
 init --kubeconfig {file}
@@ -302,6 +303,11 @@ rollout pause machinedeployment/a --kubeconfig {refusing}
 rollout resume machinedeployment/a --kubeconfig {refusing}
 rollout undo machinedeployment/a --kubeconfig {refusing}
 rollout undo kubeadmcontrolplane/a --kubeconfig {refusing}
+rollout status machinedeployment/a --kubeconfig {refusing}
+rollout history machinedeployment/a --kubeconfig {refusing}
+wait cluster/a --for delete --kubeconfig {refusing}
+wait nothing/a --for delete --kubeconfig {refusing}
+events cluster/a --kubeconfig {refusing}
 topology plan -f /nowhere
 topology plan -f {file} --kubeconfig {refusing}
 topology plan -f {good} --kubeconfig {refusing}

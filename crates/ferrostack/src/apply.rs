@@ -31,11 +31,7 @@ pub(crate) async fn all(
         client,
         known: HashMap::new(),
     };
-    let new_namespaces: Vec<&str> = ordered
-        .iter()
-        .filter(|document| document.text(&["kind"]) == "Namespace")
-        .map(|document| document.text(&["metadata", "name"]))
-        .collect();
+    let new_namespaces = new_namespaces(ordered.iter().copied());
     let mut problems = Vec::new();
     for document in &ordered {
         // A dry run in a namespace that does not exist yet is not possible.
@@ -87,27 +83,77 @@ fn rank(kind: &str) -> u8 {
     }
 }
 
+/// An object as it is stored, and as it would be after an apply.
+pub(crate) struct Preview {
+    /// `Kind name`.
+    pub(crate) label: String,
+    pub(crate) before: Option<DynamicObject>,
+    pub(crate) after: DynamicObject,
+}
+
+/// A dry run of all `documents`, with the stored objects beside it; writes nothing. An object in a namespace that does not exist
+/// yet is shown as the document has it.
+pub(crate) async fn preview(
+    client: &Client,
+    documents: &[Document],
+    namespace: &str,
+) -> Result<Vec<Preview>, ApplyError> {
+    let mut kinds = Kinds {
+        client,
+        known: HashMap::new(),
+    };
+    let new_namespaces: Vec<&str> = new_namespaces(documents.iter());
+    let (mut previews, mut problems) = (Vec::new(), Vec::new());
+    for document in documents {
+        let is_new = new_namespaces.contains(&document.text(&["metadata", "namespace"]));
+        match previewed(&mut kinds, document, namespace, is_new).await {
+            Ok(preview) => previews.push(preview),
+            Err(mut found) => problems.append(&mut found),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(previews),
+        false => Err(ApplyError(problems)),
+    }
+}
+
+async fn previewed(
+    kinds: &mut Kinds<'_>,
+    document: &Document,
+    namespace: &str,
+    is_new: bool,
+) -> Result<Preview, Vec<String>> {
+    let api = kinds.api(document, namespace).await?;
+    let before = api.get_opt(document.text(&["metadata", "name"])).await;
+    let before = before.map_err(|error| unanswered(document, &error))?;
+    let after = match before.is_none() && is_new {
+        true => serde_json::from_value(document.value.clone())
+            .map_err(|error| vec![format!("{}: {error}", document.place(""))])?,
+        false => one(kinds, document, namespace, true).await?,
+    };
+    Ok(Preview {
+        label: document.label(),
+        before,
+        after,
+    })
+}
+
+/// Namespaces among the documents, which need not exist yet.
+fn new_namespaces<'a>(documents: impl Iterator<Item = &'a Document>) -> Vec<&'a str> {
+    documents
+        .filter(|document| document.text(&["kind"]) == "Namespace")
+        .map(|document| document.text(&["metadata", "name"]))
+        .collect()
+}
+
 async fn one(
     kinds: &mut Kinds<'_>,
     document: &Document,
     namespace: &str,
     dry_run: bool,
-) -> Result<(), Vec<String>> {
-    let (resource, capabilities) = kinds
-        .find(document)
-        .await
-        .map_err(|problem| vec![problem])?;
+) -> Result<DynamicObject, Vec<String>> {
     let name = document.text(&["metadata", "name"]);
-    let api: Api<DynamicObject> = match (
-        &capabilities.scope,
-        document.text(&["metadata", "namespace"]),
-    ) {
-        (Scope::Cluster, _) => Api::all_with(kinds.client.clone(), &resource),
-        (Scope::Namespaced, "") => Api::namespaced_with(kinds.client.clone(), namespace, &resource),
-        (Scope::Namespaced, namespace) => {
-            Api::namespaced_with(kinds.client.clone(), namespace, &resource)
-        }
-    };
+    let api = kinds.api(document, namespace).await?;
     let params = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         field_validation: Some(ValidationDirective::Strict),
@@ -118,17 +164,19 @@ async fn one(
         .patch(name, &params, &Patch::Apply(&document.value))
         .await
     {
-        Ok(_) => Ok(()),
+        Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) => Err(explain(document, &status)),
-        Err(other) => {
-            let cause = operator::words::chain(&other);
-            Err(vec![format!(
-                "{}: {}: {cause}",
-                document.place(""),
-                document.label()
-            )])
-        }
+        Err(other) => Err(unanswered(document, &other)),
     }
+}
+
+fn unanswered(document: &Document, error: &kube::Error) -> Vec<String> {
+    let cause = operator::words::chain(error);
+    vec![format!(
+        "{}: {}: {cause}",
+        document.place(""),
+        document.label()
+    )]
 }
 
 /// The rejection by the API server, one line for each field that it names.
@@ -202,6 +250,27 @@ struct Kinds<'a> {
 }
 
 impl Kinds<'_> {
+    /// The objects of a document's kind, in its own namespace or in the given one.
+    async fn api(
+        &mut self,
+        document: &Document,
+        namespace: &str,
+    ) -> Result<Api<DynamicObject>, Vec<String>> {
+        let found = self.find(document).await;
+        let (resource, capabilities) = found.map_err(|problem| vec![problem])?;
+        let client = self.client.clone();
+        Ok(
+            match (
+                &capabilities.scope,
+                document.text(&["metadata", "namespace"]),
+            ) {
+                (Scope::Cluster, _) => Api::all_with(client, &resource),
+                (Scope::Namespaced, "") => Api::namespaced_with(client, namespace, &resource),
+                (Scope::Namespaced, own) => Api::namespaced_with(client, own, &resource),
+            },
+        )
+    }
+
     async fn find(
         &mut self,
         document: &Document,

@@ -1,33 +1,185 @@
 //! `apply`: manifests from files, directories, URLs or standard input, all validated before the first is written.
 
 use std::collections::BTreeMap;
+use std::process::ExitCode;
 
 use anyhow::Context;
+use kube::api::DynamicObject;
+use manifest::Document;
+use manifest::convert::unified;
+use serde_json::{Map, Value};
 
-use crate::apply;
-use crate::cli::Apply;
+use crate::apply::{self, Preview};
+use crate::cli::{Apply, DryRun};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output;
 use crate::snapshot::counted;
 use crate::source;
 
-/// Applies the manifests in `args`, and reports the number of objects of each kind.
+/// Exit status of `--diff` if something would change, as of `plan`.
+const CHANGES: u8 = 2;
+
+/// Applies the manifests in `args`, and reports the number of objects of each kind; or shows what would change.
 pub(crate) async fn run(
     args: &Apply,
     environment: &Environment,
+    print: impl Fn(&str) -> anyhow::Result<()>,
     say: impl Fn(&str),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<ExitCode> {
     let documents = source::read_all(&args.files).await?;
     let client = connect::client(&args.server, environment).await?;
+    let rejected = "the manifests were rejected";
+    if args.diff || args.dry_run == DryRun::Server {
+        let previews = apply::preview(&client, &documents, &args.namespace).await;
+        let previews = previews.context(rejected)?;
+        if args.diff {
+            return differences(&previews, print);
+        }
+        report(&documents, "applied (server dry run)", say);
+        return Ok(ExitCode::SUCCESS);
+    }
     apply::all(&client, &documents, &args.namespace)
         .await
-        .context("the manifests were rejected")?;
+        .context(rejected)?;
+    report(&documents, "applied", say);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(documents: &[Document], done: &str, say: impl Fn(&str)) {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for document in &documents {
+    for document in documents {
         *counts.entry(document.text(&["kind"])).or_default() += 1;
     }
     for (kind, count) in counts {
-        say(&format!("{} applied", counted(count, kind)));
+        say(&format!("{} {done}", counted(count, kind)));
     }
-    Ok(())
+}
+
+fn differences(
+    previews: &[Preview],
+    print: impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let mut text = String::new();
+    for preview in previews {
+        text.push_str(&difference(preview)?);
+    }
+    if text.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&text)?;
+    Ok(ExitCode::from(CHANGES))
+}
+
+/// The unified difference of an object, without fields of the server, and without the values of a Secret.
+fn difference(preview: &Preview) -> anyhow::Result<String> {
+    let mut before = preview.before.as_ref().map(shown).transpose()?;
+    let mut after = shown(&preview.after)?;
+    if after["kind"] == "Secret" {
+        mask(before.as_mut(), &mut after);
+    }
+    let before = match &before {
+        Some(value) => output::yaml(value)?,
+        None => String::new(),
+    };
+    let after = output::yaml(&after)?;
+    Ok(unified(&preview.label, "applied", &before, &after))
+}
+
+/// The object without fields that the server sets.
+fn shown(object: &DynamicObject) -> anyhow::Result<Value> {
+    let mut value = serde_json::to_value(object)?;
+    if let Some(fields) = value.as_object_mut() {
+        fields.remove("status");
+    }
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        for field in [
+            "managedFields",
+            "resourceVersion",
+            "generation",
+            "uid",
+            "creationTimestamp",
+        ] {
+            metadata.remove(field);
+        }
+    }
+    Ok(value)
+}
+
+/// Replaces the values of a Secret: only their changes are shown.
+fn mask(mut before: Option<&mut Value>, after: &mut Value) {
+    for field in ["data", "stringData"] {
+        let mut empty = Map::new();
+        let old = before
+            .as_mut()
+            .and_then(|it| it.get_mut(field)?.as_object_mut());
+        let old = old.unwrap_or(&mut empty);
+        let mut none = Map::new();
+        let new = after.get_mut(field).and_then(Value::as_object_mut);
+        let new = new.unwrap_or(&mut none);
+        for (key, value) in &mut *new {
+            let same = old.get(key) == Some(value);
+            *value = if same { "***" } else { "*** (after)" }.into();
+        }
+        for (key, value) in old {
+            let same = new.get(key).is_some_and(|it| it == "***");
+            *value = if same { "***" } else { "*** (before)" }.into();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn preview(before: Option<Value>, after: Value) -> String {
+        let object = |value: Value| serde_json::from_value(value).unwrap();
+        difference(&Preview {
+            label: "Kind name".to_owned(),
+            before: before.map(object),
+            after: object(after),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_difference_has_the_changed_fields_of_users_alone() {
+        let of = |replicas: i64, version: &str| {
+            json!({"apiVersion": "v1", "kind": "Kind", "spec": {"replicas": replicas}, "status": {"a": version},
+                "metadata": {"name": "name", "uid": "u", "resourceVersion": version, "managedFields": []}})
+        };
+        assert_eq!(preview(Some(of(1, "1")), of(1, "2")), "");
+        let changed = preview(Some(of(1, "1")), of(2, "2"));
+        assert!(
+            changed.starts_with("--- Kind name\n+++ Kind name, applied\n"),
+            "{changed}"
+        );
+        assert!(
+            changed.contains("\n-  replicas: 1\n+  replicas: 2\n"),
+            "{changed}"
+        );
+        assert!(!changed.contains("resourceVersion"), "{changed}");
+        let new = preview(None, of(2, "2"));
+        assert!(new.contains("+kind: Kind\n"), "{new}");
+    }
+
+    #[test]
+    fn the_values_of_a_secret_are_in_no_difference() {
+        let of = |password: &str, other: &str| {
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"},
+                "data": {"password": password, "other": other}, "stringData": {"new": other}})
+        };
+        for before in [None, Some(of("canary-1", "canary-2"))] {
+            let text = preview(before, of("canary-3", "canary-2"));
+            assert!(text.contains("*** (after)"), "{text}");
+            assert!(!text.contains("canary"), "{text}");
+        }
+        let same = of("canary-1", "canary-2");
+        assert_eq!(preview(Some(same.clone()), same), "");
+        let without = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+        let text = preview(None, without);
+        assert!(!text.contains("stringData"), "{text}");
+    }
 }

@@ -30,6 +30,7 @@ mod topology;
 mod up;
 mod upgrade;
 mod values;
+mod waiting;
 
 use std::path::PathBuf;
 
@@ -66,9 +67,9 @@ pub(crate) use self::manager::{Election, Listen, Manager, MigrationPhase};
 pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::plan::{Plan, PlanCommand};
 pub(crate) use self::providers::ProviderArg;
-pub(crate) use self::rolling::{Resource, Rollout};
+pub(crate) use self::rolling::{Resource, Rollout, RolloutHistory, RolloutStatus};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};
-pub(crate) use self::session::{Apply, Completion, Docs, Down, Man, Status, Version};
+pub(crate) use self::session::{Apply, Completion, Docs, Down, DryRun, Man, Status, Version};
 pub(crate) use self::simulate::{Simulate, SimulateCommand, SimulateGuests};
 pub(crate) use self::topology::{Topology, TopologyPlan};
 pub(crate) use self::up::Up;
@@ -77,6 +78,7 @@ pub(crate) use self::upgrade::{
     UpgradePlan,
 };
 pub(crate) use self::values::LatencyArg;
+pub(crate) use self::waiting::{Awaited, EventType, Events, Wait};
 
 /// Kubernetes on OpenStack, from one binary.
 #[derive(Debug, Parser)]
@@ -187,7 +189,13 @@ pub(crate) enum Command {
     /// Show what this program can install.
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Restart, pause, resume or undo the rollout of machines.
+    /// Wait until objects exist, are gone, or have a condition.
+    ///
+    /// The exit status is 1 if they do not after --timeout.
+    Wait(Wait),
+    /// List what controllers report about objects, the newest last.
+    Events(Events),
+    /// Restart, pause, resume, undo or follow the rollout of machines.
     #[command(subcommand)]
     Rollout(Rollout),
     /// Preview changes of ClusterClasses and of clusters that have a topology.
@@ -256,6 +264,10 @@ impl Command {
                 Rollout::Restart(args) | Rollout::Pause(args) | Rollout::Resume(args),
             ) => &mut args.connect,
             Self::Rollout(Rollout::Undo(args)) => &mut args.connect,
+            Self::Rollout(Rollout::Status(args)) => &mut args.connect,
+            Self::Rollout(Rollout::History(args)) => &mut args.connect,
+            Self::Wait(args) => &mut args.connect,
+            Self::Events(args) => &mut args.connect,
             Self::Topology(Topology::Plan(args)) => &mut args.connect,
             Self::Plan(args) => match &mut args.command {
                 Some(PlanCommand::Cluster(args)) => &mut args.connect,

@@ -32,7 +32,7 @@ pub(crate) async fn run(
                 note(line);
             }
             match args.diff {
-                true => texts.push(unified(&name, &text, &converted.text)),
+                true => texts.push(unified(&name, "converted", &text, &converted.text)),
                 false => texts.push(converted.text),
             }
         }

@@ -26,6 +26,7 @@ mod admin;
 mod adopt;
 mod apply;
 mod apply_files;
+mod asked;
 mod audit;
 mod ccm;
 mod chart;
@@ -46,6 +47,7 @@ mod dumps;
 mod endpoints;
 mod env;
 mod environment;
+mod events;
 mod footprint;
 mod generate;
 mod guests;
@@ -82,6 +84,7 @@ mod uninstall;
 mod up;
 mod upgrade;
 mod version;
+mod waiting;
 mod why;
 
 // The allocator.
@@ -238,7 +241,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Get(Get::Clusters(args)) => {
             list::clusters(&args, &environment, stop_if(args.watch)?, print).await
         }
-        Command::Apply(args) => apply_files::run(&args, &environment, say).await,
+        Command::Apply(args) => return apply_files::run(&args, &environment, print, say).await,
         Command::Status(args) => return session::status(&args, &environment, print).await,
         Command::Down(args) => session::down(&args, &environment, say).await,
         Command::Completion(args) => {
@@ -293,7 +296,11 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             print_document(&printed.text)
         }
         Command::Env(args) => print_document(env::text(&args, &environment)?.expose_secret()),
-        Command::Rollout(args) => rolling::run(&args, &environment, say).await,
+        Command::Wait(args) => waiting::run(&args, &environment, say).await,
+        Command::Events(args) => {
+            events::run(&args, &environment, stop_if(args.watch)?, print).await
+        }
+        Command::Rollout(args) => rolling::run(&args, &environment, print, say).await,
         Command::Topology(Topology::Plan(args)) => {
             print(&planning::run(&args, &environment).await?)
         }

@@ -1,20 +1,29 @@
-//! `rollout`: begins, pauses and undoes the roll-outs of MachineDeployments and KubeadmControlPlanes.
+//! `rollout`: begins, pauses, undoes and follows the rollouts of MachineDeployments and KubeadmControlPlanes.
 
 mod plan;
+mod progress;
+
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use operator::client::Api;
+use tokio::time::Instant;
 
 use self::plan::{Change, Request};
+use self::progress::Progress;
 use crate::apply::FIELD_MANAGER;
-use crate::cli::{Resource, Rollout};
+use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output;
 use crate::snapshot::Kind;
+use crate::tree::align;
 
+/// Pause between two looks of `rollout status`.
+const LOOK: Duration = Duration::from_millis(500);
 /// How often an object is read and written again that changes in between.
 const ATTEMPTS: usize = 20;
 
@@ -22,11 +31,14 @@ const ATTEMPTS: usize = 20;
 pub(crate) async fn run(
     args: &Rollout,
     environment: &Environment,
+    print: impl Fn(&str) -> anyhow::Result<()>,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
     let connect = match args {
         Rollout::Restart(args) | Rollout::Pause(args) | Rollout::Resume(args) => &args.connect,
         Rollout::Undo(args) => &args.connect,
+        Rollout::Status(args) => &args.connect,
+        Rollout::History(args) => &args.connect,
     };
     let work = Work {
         client: connect::client(&connect.server, environment).await?,
@@ -41,6 +53,8 @@ pub(crate) async fn run(
             say(&format!("{}: {done}", args.resource));
             return Ok(());
         }
+        Rollout::Status(args) => return work.follow(args, say).await,
+        Rollout::History(args) => return print(&work.history(args).await?),
     };
     for resource in resources {
         let done = work.change(resource, request).await?;
@@ -114,6 +128,62 @@ impl Work<'_> {
             }
         }
         bail!("{resource} changes all the time: try again")
+    }
+
+    /// Reports each change until the rollouts of all resources are done.
+    async fn follow(&self, args: &RolloutStatus, say: impl Fn(&str)) -> anyhow::Result<()> {
+        let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
+        for resource in &args.resources {
+            let mut last = String::new();
+            loop {
+                let object = self.get(resource).await?;
+                match progress::progress(resource.kind, &object) {
+                    Progress::Done => break say(&format!("{resource}: rolled out")),
+                    Progress::Stopped(why) => bail!("{resource} {why}"),
+                    Progress::Waiting(text) if text != last => {
+                        say(&format!("{resource}: {text}"));
+                        last = text;
+                    }
+                    Progress::Waiting(_) => {}
+                }
+                if !args.watch {
+                    break;
+                }
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    bail!(
+                        "{resource} is not rolled out after {}: {last}; `why {}/{}` says what it waits for",
+                        format_args!("{} s", args.timeout.unwrap_or_default().as_secs()),
+                        resource.kind.as_str().to_ascii_lowercase(),
+                        resource.name
+                    );
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn history(&self, args: &RolloutHistory) -> anyhow::Result<String> {
+        let resource = &args.resource;
+        if resource.kind != Kind::MachineDeployment {
+            bail!("{resource} keeps no earlier templates");
+        }
+        let deployment = self.get(resource).await?;
+        let sets = self.list(Kind::MachineSet).await?;
+        match (args.revision, args.output.output) {
+            (Some(number), output) => {
+                let template = progress::template(&deployment, &sets, number)
+                    .map_err(|reason| anyhow::anyhow!("{resource} {reason}"))?;
+                match output {
+                    Output::Json => Ok(output::json(&template)?),
+                    Output::Text => output::yaml(&template),
+                }
+            }
+            (None, Output::Json) => {
+                Ok(output::json(&progress::json(resource, &deployment, &sets))?)
+            }
+            (None, Output::Text) => Ok(align(&progress::rows(&deployment, &sets))),
+        }
     }
 
     /// Writes a change; `None` if the object has changed since it was read, which controllers do often.

@@ -47,6 +47,12 @@ impl Kind {
         known.next().unwrap_or(Kind::Other)
     }
 
+    /// The kind of this name, in any group.
+    pub(crate) fn of_name(name: &str) -> Self {
+        let mut known = Self::ALL.into_iter().filter(|kind| kind.as_str() == name);
+        known.next().unwrap_or(Kind::Other)
+    }
+
     /// The API group; none for [`Kind::Other`].
     pub(crate) fn group(self) -> &'static str {
         match self {

@@ -2,7 +2,6 @@
 
 mod advice;
 mod chain;
-mod object;
 
 use api::printable;
 use jiff::Timestamp;
@@ -10,6 +9,7 @@ use serde::Serialize;
 
 use self::advice::Commands;
 use self::chain::Chain;
+use crate::asked;
 use crate::cli::{Output, Why};
 use crate::connect;
 use crate::environment::Environment;
@@ -70,8 +70,8 @@ pub(crate) async fn why(args: &Why, environment: &Environment) -> anyhow::Result
     let namespace = args.connect.namespace.as_str();
     let followed = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
     let snapshot = followed.snapshot;
-    let asked = object::parse(&args.object)?;
-    let item = object::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
+    let asked = asked::parse(&args.object)?;
+    let item = asked::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
     let commands = Commands {
         program: &environment.program,
         flags: &management.flags(),

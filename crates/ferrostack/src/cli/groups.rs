@@ -12,6 +12,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "to_directory",
             "from_directory",
             "to_revision",
+            "revision",
         ],
     ),
     (
@@ -153,6 +154,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "exit_when_ready",
             "detach",
             "wait",
+            "state",
             "wait_providers",
             "wait_provider_timeout",
             "watch",
@@ -177,6 +179,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "echo",
             "color",
             "all_namespaces",
+            "types",
             "client",
             "merge",
             "hide_api_warnings",

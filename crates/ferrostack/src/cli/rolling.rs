@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::ConnectArgs;
+use super::values::duration;
+use super::{ConnectArgs, OutputArg};
 use crate::snapshot::Kind;
 
 /// What is done to the roll-out of a MachineDeployment or a KubeadmControlPlane.
@@ -18,6 +19,12 @@ pub(crate) enum Rollout {
     Resume(RolloutArgs),
     /// Roll a MachineDeployment back to an earlier revision, which is kept until its last machine is replaced.
     Undo(RolloutUndo),
+    /// Show the progress of rollouts until they are done.
+    ///
+    /// The exit status is 1 if a rollout is paused, or not done after --timeout.
+    Status(RolloutStatus),
+    /// List the revisions of a MachineDeployment that `rollout undo` can go back to.
+    History(RolloutHistory),
 }
 
 #[derive(Debug, Args)]
@@ -37,6 +44,36 @@ pub(crate) struct RolloutUndo {
     /// Revision to roll back to [default: the one before the current one].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
     pub(crate) to_revision: Option<i64>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutStatus {
+    /// Resources, such as machinedeployment/demo-md-0 or kubeadmcontrolplane/demo-control-plane.
+    #[arg(required = true, value_name = "RESOURCE/NAME")]
+    pub(crate) resources: Vec<Resource>,
+    /// Keep running until the rollouts are done.
+    #[arg(short, long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = clap::ArgAction::Set, hide_possible_values = true)]
+    pub(crate) watch: bool,
+    /// Timeout, such as 10m [default: none].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RolloutHistory {
+    /// MachineDeployment, such as machinedeployment/demo-md-0.
+    #[arg(value_name = "RESOURCE/NAME")]
+    pub(crate) resource: Resource,
+    /// Show the template of this revision alone.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(i64).range(1..))]
+    pub(crate) revision: Option<i64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use clap_complete::Shell;
 
 use super::values::duration;
@@ -21,8 +21,25 @@ pub(crate) struct Apply {
     /// Namespace for objects that do not specify one.
     #[arg(short, long, default_value = "default")]
     pub(crate) namespace: String,
+    /// Let the API server validate the manifests, and write nothing.
+    #[arg(long, value_enum, value_name = "none|server", default_value_t = DryRun::None, num_args = 0..=1,
+        default_missing_value = "server", require_equals = true, hide_possible_values = true)]
+    pub(crate) dry_run: DryRun,
+    /// Show what would change as a unified difference, and write nothing; the exit status is 2 if something would. The
+    /// values of Secrets are left out.
+    #[arg(long)]
+    pub(crate) diff: bool,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+/// Requests that are sent by `apply`, as in kubectl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DryRun {
+    /// All.
+    None,
+    /// Dry runs alone.
+    Server,
 }
 
 #[derive(Debug, Args)]

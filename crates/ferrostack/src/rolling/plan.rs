@@ -51,10 +51,7 @@ pub(super) fn change(
     request: Request,
 ) -> Result<Change, &'static str> {
     let is_deployment = kind == Kind::MachineDeployment;
-    let is_paused = match is_deployment {
-        true => object.data["spec"]["paused"] == true,
-        false => object.annotations().contains_key(PAUSED_ANNOTATION),
-    };
+    let is_paused = is_paused(kind, object);
     let pause = |value: Value| match is_deployment {
         true => json!({"spec": {"paused": value}}),
         false => json!({"metadata": {"annotations": {PAUSED_ANNOTATION: value}}}),
@@ -85,6 +82,14 @@ pub(super) fn change(
     }
 }
 
+/// True if no machine is replaced until `rollout resume`.
+pub(super) fn is_paused(kind: Kind, object: &DynamicObject) -> bool {
+    match kind {
+        Kind::MachineDeployment => object.data["spec"]["paused"] == true,
+        _ => object.annotations().contains_key(PAUSED_ANNOTATION),
+    }
+}
+
 /// The change to the template of an earlier revision, among the MachineSets of the namespace; or why there is none.
 /// Without a revision it is the last template that is not the current one: a restart leaves sets with equal ones, and
 /// the set of a new template may not be there yet.
@@ -97,35 +102,52 @@ pub(super) fn undo(
         return Err("is paused: run `rollout resume` first".to_owned());
     }
     let before = &deployment.data["spec"]["template"];
-    let known = history(deployment, sets);
+    let known = revisions(deployment, sets);
     let found = match to {
-        Some(to) => known.iter().find(|(revision, _)| *revision == to),
-        None => known.iter().rfind(|(_, template)| template != before),
+        Some(to) => known.iter().find(|it| it.number == to),
+        None => known.iter().rfind(|it| it.template != *before),
     };
-    let Some((revision, template)) = found else {
+    let Some(Revision {
+        number, template, ..
+    }) = found
+    else {
         return Err(missing(to, &known));
     };
     if template == before {
-        return Err(format!("has the template of revision {revision} already"));
+        return Err(format!("has the template of revision {number} already"));
     }
     let patch = json!({"spec": {"template": replaced(before, template)}});
-    let done = format!("goes back to the template of revision {revision}");
+    let done = format!("goes back to the template of revision {number}");
     Ok(Change::new(patch, done))
 }
 
-/// The revisions of a deployment that are left, each with its template, in their order.
-fn history(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<(i64, Value)> {
+/// A revision of a MachineDeployment, as its MachineSet keeps it.
+pub(super) struct Revision {
+    pub(super) number: i64,
+    /// Name of the MachineSet.
+    pub(super) set: String,
+    pub(super) template: Value,
+    /// Machines of the MachineSet.
+    pub(super) machines: i64,
+}
+
+/// Remaining revisions of a deployment, in their order.
+pub(super) fn revisions(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<Revision> {
     let uid = deployment.metadata.uid.as_deref();
     let is_of = |set: &&DynamicObject| {
         let mut owners = set.owner_references().iter();
         owners.any(|owner| owner.controller == Some(true) && Some(owner.uid.as_str()) == uid)
     };
-    let revision = |set: &DynamicObject| set.annotations().get(REVISION)?.parse().ok();
-    let sets = sets.iter().filter(is_of);
-    let mut known: Vec<(i64, Value)> = sets
-        .filter_map(|set| Some((revision(set)?, template(set))))
-        .collect();
-    known.sort_by_key(|(revision, _)| *revision);
+    let revision = |set: &DynamicObject| {
+        Some(Revision {
+            number: set.annotations().get(REVISION)?.parse().ok()?,
+            set: set.name_any(),
+            template: template(set),
+            machines: set.data["status"]["replicas"].as_i64().unwrap_or(0),
+        })
+    };
+    let mut known: Vec<Revision> = sets.iter().filter(is_of).filter_map(revision).collect();
+    known.sort_by_key(|it| it.number);
     known
 }
 
@@ -139,8 +161,8 @@ fn template(set: &DynamicObject) -> Value {
     template
 }
 
-fn missing(to: Option<i64>, known: &[(i64, Value)]) -> String {
-    let known: Vec<String> = known.iter().map(|(it, _)| it.to_string()).collect();
+fn missing(to: Option<i64>, known: &[Revision]) -> String {
+    let known: Vec<String> = known.iter().map(|it| it.number.to_string()).collect();
     match to {
         Some(to) if !known.is_empty() => {
             format!("has no revision {to}; there are: {}", known.join(", "))

@@ -5,15 +5,16 @@ const AROUND: usize = 3;
 /// Largest table of lines for [`compared`]; above this size, all lines are removed and added.
 const LARGEST: usize = 4_000_000;
 
-/// Changed lines with [`AROUND`] unchanged ones, after a head with the name; empty if nothing has changed.
-pub fn unified(name: &str, before: &str, after: &str) -> String {
+/// Changed lines with [`AROUND`] unchanged ones, after a head with the name and a word for the second text, such as
+/// `converted`; empty if nothing has changed.
+pub fn unified(name: &str, state: &str, before: &str, after: &str) -> String {
     if before == after {
         return String::new();
     }
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let lines = compared(&old, &new);
     let changed = |at: usize| lines.get(at).is_some_and(|(mark, _)| *mark != ' ');
-    let mut text = format!("--- {name}\n+++ {name}, converted\n");
+    let mut text = format!("--- {name}\n+++ {name}, {state}\n");
     let (mut from, mut to) = (1, 1);
     let mut in_part = false;
     for (at, (mark, line)) in lines.iter().enumerate() {
@@ -78,16 +79,19 @@ mod tests {
         let before = "a\nb\nc\nd\ne\nf\ng\nh\n";
         let after = "a\nb\nc\nd\nE\nnew\nf\ng\nh\n";
         assert_eq!(
-            unified("x", before, after),
+            unified("x", "converted", before, after),
             "--- x\n+++ x, converted\n@@ -2 +2 @@\n b\n c\n d\n-e\n+E\n+new\n f\n g\n h\n"
         );
-        assert_eq!(unified("x", before, before), "");
+        assert_eq!(unified("x", "converted", before, before), "");
         assert_eq!(
-            unified("x", "", "a\n"),
+            unified("x", "converted", "", "a\n"),
             "--- x\n+++ x, converted\n@@ -1 +1 @@\n+a\n"
         );
         let long = "line\n".repeat(3000);
         let other = "other\n".repeat(3000);
-        assert_eq!(unified("x", &long, &other).lines().count(), 6003);
+        assert_eq!(
+            unified("x", "converted", &long, &other).lines().count(),
+            6003
+        );
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES.iter().chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 70] = [
+const ENTRIES: [Entry; 74] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -80,6 +80,35 @@ const ENTRIES: [Entry; 70] = [
             (
                 "Apply manifests from standard input",
                 "ferrostack generate cluster two | ferrostack apply -f -",
+            ),
+            (
+                "Show what would change",
+                "ferrostack apply -f clusters/ --diff",
+            ),
+        ],
+    ),
+    entry(
+        "wait",
+        "simulated-cluster.md",
+        &[
+            (
+                "Wait until a cluster is available",
+                "ferrostack wait cluster/demo --for condition=Available --timeout 20m",
+            ),
+            (
+                "Wait until a machine is gone",
+                "ferrostack wait machine/demo-md-0-x --for delete",
+            ),
+        ],
+    ),
+    entry(
+        "events",
+        "why.md",
+        &[
+            ("List the events of all objects", "ferrostack events"),
+            (
+                "Follow the warnings about a machine",
+                "ferrostack events machine/demo-md-0-x --types Warning --watch",
             ),
         ],
     ),
@@ -656,6 +685,28 @@ const ENTRIES: [Entry; 70] = [
             (
                 "Roll back to an earlier revision",
                 "ferrostack rollout undo machinedeployment/demo-md-0 --to-revision 3",
+            ),
+        ],
+    ),
+    entry(
+        "rollout status",
+        "rollouts.md",
+        &[(
+            "Wait until the machines of a MachineDeployment are replaced",
+            "ferrostack rollout status machinedeployment/demo-md-0 --timeout 20m",
+        )],
+    ),
+    entry(
+        "rollout history",
+        "rollouts.md",
+        &[
+            (
+                "List the revisions that can be gone back to",
+                "ferrostack rollout history machinedeployment/demo-md-0",
+            ),
+            (
+                "Show the template of one of them",
+                "ferrostack rollout history machinedeployment/demo-md-0 --revision 1",
             ),
         ],
     ),

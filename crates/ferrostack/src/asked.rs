@@ -1,4 +1,4 @@
-//! The object that `why` is asked about.
+//! The object of a command, such as `why`, in words of the user.
 
 use anyhow::bail;
 
@@ -6,7 +6,7 @@ use crate::snapshot::{Item, Kind, Snapshot};
 
 /// The object in words of the user.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// The only Cluster of the namespace.
     OnlyCluster,
     /// The Machine of a Node.
@@ -15,8 +15,41 @@ pub(super) enum Asked {
     Object { kind: String, name: String },
 }
 
+impl Asked {
+    /// `kind/name` in words of the user.
+    pub(crate) fn label(&self) -> String {
+        match self {
+            Self::OnlyCluster => "cluster".to_owned(),
+            Self::Node(name) => format!("node/{name}"),
+            Self::Object { kind, name } => format!("{kind}/{name}"),
+        }
+    }
+
+    /// True for a kind with a name here, of which there need not be an object.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Self::OnlyCluster | Self::Node(_) => true,
+            Self::Object { kind, .. } => Kind::ALL
+                .iter()
+                .any(|known| is_name(*known, known.as_str(), kind)),
+        }
+    }
+
+    /// True if an object of `kind` and `name` is meant; any object without a name.
+    pub(crate) fn means(&self, kind: &str, name: &str) -> bool {
+        match self {
+            Self::OnlyCluster => true,
+            Self::Node(node) => kind == "Node" && name == node,
+            Self::Object {
+                kind: word,
+                name: wanted,
+            } => name == wanted && is_name(Kind::of_name(kind), kind, word),
+        }
+    }
+}
+
 /// Reads `KIND/NAME`, `KIND NAME`, or the name of a Cluster.
-pub(super) fn parse(words: &[String]) -> anyhow::Result<Asked> {
+pub(crate) fn parse(words: &[String]) -> anyhow::Result<Asked> {
     let (kind, name) = match words {
         [] => return Ok(Asked::OnlyCluster),
         [one] => one.split_once('/').unwrap_or(("cluster", one)),
@@ -38,13 +71,19 @@ pub(super) fn parse(words: &[String]) -> anyhow::Result<Asked> {
     })
 }
 
-/// Whether `word` is a name of the kind: `machineset`, `machinesets`, `machinesets.cluster.x-k8s.io`, `ms`.
+/// True if `word` is a name of the kind: `machineset`, `machinesets`, `machinesets.cluster.x-k8s.io`, `ms`.
 fn names(item: &Item, word: &str) -> bool {
-    let kind = item.kind_name().to_ascii_lowercase();
-    let (plain, group) = word.split_once('.').unwrap_or((word, ""));
+    let (_, group) = word.split_once('.').unwrap_or((word, ""));
     let api_version = item.object.types.as_ref().map(|it| it.api_version.as_str());
     let of_group = api_version.unwrap_or_default().split('/').next() == Some(group);
-    let short = match item.kind {
+    (group.is_empty() || of_group) && is_name(item.kind, item.kind_name(), word)
+}
+
+/// True if `word`, without its group, is a name of the kind.
+fn is_name(kind: Kind, name: &str, word: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let plain = word.split_once('.').map_or(word, |(plain, _)| plain);
+    let short = match kind {
         Kind::Cluster => "cl",
         Kind::MachineDeployment => "md",
         Kind::MachineSet => "ms",
@@ -52,15 +91,14 @@ fn names(item: &Item, word: &str) -> bool {
         Kind::KubeadmControlPlane => "kcp",
         Kind::OpenStackCluster | Kind::OpenStackMachine | Kind::Other => "",
     };
-    (group.is_empty() || of_group)
-        && (plain == kind
-            || plain == format!("{kind}s")
-            || plain == format!("{kind}es")
-            || (!short.is_empty() && plain == short))
+    plain == name
+        || plain == format!("{name}s")
+        || plain == format!("{name}es")
+        || (!short.is_empty() && plain == short)
 }
 
 /// The object, which is in `namespace` as all of the snapshot, or why there is none.
-pub(super) fn find<'a>(
+pub(crate) fn find<'a>(
     snapshot: &'a Snapshot,
     asked: &Asked,
     namespace: &str,

@@ -1,0 +1,149 @@
+//! `wait`: until objects have a state.
+
+use std::sync::Arc;
+
+use anyhow::bail;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::asked::{self, Asked};
+use crate::cli::{Awaited, Wait};
+use crate::connect;
+use crate::environment::Environment;
+use crate::observer::{self, observe};
+use crate::snapshot::{Kind, Snapshot};
+
+/// Waits until every object has the state, and reports each.
+pub(crate) async fn run(
+    args: &Wait,
+    environment: &Environment,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let mut left = Vec::new();
+    for word in &args.objects {
+        let asked = asked::parse(std::slice::from_ref(word))?;
+        if !asked.is_known() {
+            bail!(
+                "`{word}` is of no kind that can be waited for: {}",
+                Kind::ALL.map(Kind::as_str).join(", ")
+            );
+        }
+        left.push((word, asked));
+    }
+    let client = connect::client(&args.connect.server, environment).await?;
+    let deadline = Instant::now() + args.timeout;
+    let stop = CancellationToken::new();
+    let _end = stop.clone().drop_guard();
+    let mut snapshots = observe(&client, observer::ours(), stop);
+    let namespace = args.connect.namespace.as_str();
+    let mut why = "the API server has not listed its objects".to_owned();
+    while !left.is_empty() {
+        // The first snapshot is empty: it is older than the first lists.
+        let Ok(Ok(())) = tokio::time::timeout_at(deadline, snapshots.changed()).await else {
+            let named: Vec<&str> = left.iter().map(|(word, _)| word.as_str()).collect();
+            bail!(
+                "{} not reached after {} s: {why}",
+                named.join(", "),
+                args.timeout.as_secs()
+            );
+        };
+        let snapshot = Arc::clone(&snapshots.borrow_and_update());
+        let mut waiting = Vec::new();
+        for (word, asked) in left {
+            match state(&snapshot, &asked, namespace, &args.state)? {
+                Ok(reached) => say(&reached),
+                Err(text) => {
+                    why = text;
+                    waiting.push((word, asked));
+                }
+            }
+        }
+        left = waiting;
+    }
+    Ok(())
+}
+
+/// The state that is reached, or what is missing, in words.
+///
+/// # Errors
+/// If there is no such object, unless its creation or end is awaited.
+fn state(
+    snapshot: &Snapshot,
+    asked: &Asked,
+    namespace: &str,
+    awaited: &Awaited,
+) -> anyhow::Result<Result<String, String>> {
+    let found = asked::find(snapshot, asked, namespace);
+    let (type_, status) = match (awaited, &found) {
+        (Awaited::Created, Ok(item)) => return Ok(Ok(format!("{}: exists", item.label()))),
+        (Awaited::Created, Err(missing)) => return Ok(Err(missing.clone())),
+        (Awaited::Deleted, Ok(item)) => return Ok(Err(format!("{} exists", item.label()))),
+        (Awaited::Deleted, Err(_)) => return Ok(Ok(format!("{}: does not exist", asked.label()))),
+        (Awaited::Condition { type_, status }, _) => (type_, status),
+    };
+    let item = found.map_err(anyhow::Error::msg)?;
+    let label = item.label();
+    let Some(condition) = item.condition(type_) else {
+        return Ok(Err(format!("{label} has no condition {type_}")));
+    };
+    Ok(match condition.status == status {
+        true => Ok(format!("{label}: {type_} is {status}")),
+        false => Err(format!(
+            "{type_} of {label} is {}: {}",
+            condition.status, condition.message
+        )),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::snapshot::tests::item;
+
+    fn reached(word: &str, awaited: &str) -> Result<Result<String, String>, String> {
+        let condition = json!({"type": "Available", "status": "False", "reason": "X", "message": "no machine",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let cluster = json!({"metadata": {"name": "demo", "namespace": "default", "uid": "demo"},
+            "status": {"conditions": [condition]}});
+        let snapshot = Snapshot::from(vec![item(Kind::Cluster, cluster)]);
+        let asked = asked::parse(&[word.to_owned()]).unwrap();
+        let state = state(&snapshot, &asked, "default", &awaited.parse().unwrap());
+        state.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_state_is_reached_or_said_in_words() {
+        let ok = |text: &str| Ok(Ok(text.to_owned()));
+        let waiting = |text: &str| Ok(Err(text.to_owned()));
+        for (word, awaited, expected) in [
+            ("demo", "create", ok("Cluster/demo: exists")),
+            ("cluster/demo", "delete", waiting("Cluster/demo exists")),
+            (
+                "cluster/other",
+                "delete",
+                ok("cluster/other: does not exist"),
+            ),
+            (
+                "demo",
+                "condition=Available=False",
+                ok("Cluster/demo: Available is False"),
+            ),
+            (
+                "demo",
+                "condition=Available",
+                waiting("Available of Cluster/demo is False: no machine"),
+            ),
+            (
+                "demo",
+                "condition=Ready",
+                waiting("Cluster/demo has no condition Ready"),
+            ),
+        ] {
+            assert_eq!(reached(word, awaited), expected, "{word} {awaited}");
+        }
+        assert!(reached("other", "create").unwrap().is_err());
+        assert!(reached("other", "condition=Ready").is_err());
+    }
+}
