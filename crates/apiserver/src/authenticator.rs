@@ -82,7 +82,7 @@ impl Authenticator {
         )
     }
 
-    /// The default audience of tokens.
+    /// Default audience of tokens.
     pub(crate) fn audience(&self) -> &str {
         &self.signer.issuer
     }

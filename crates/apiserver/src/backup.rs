@@ -58,9 +58,9 @@ pub enum BackupError {
 /// Content of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// The number of objects.
+    /// Number of objects.
     pub objects: usize,
-    /// The revision of the last write.
+    /// Revision of the last write.
     pub revision: u64,
     /// [`Files`] beside the objects.
     pub files: Files,

@@ -23,7 +23,7 @@ pub(crate) struct Unreadable(#[source] BoxError);
 /// Any error.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The [`Body`] of a request.
+/// [`Body`] of a request.
 pub(crate) fn of_request<B>(body: B) -> RequestBody
 where
     B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -43,7 +43,7 @@ pub(crate) fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Body
     StreamBody::new(pieces.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
 }
 
-/// A [`Body`] with a function applied to each piece.
+/// [`Body`] with a function applied to each piece.
 pub(crate) fn mapped(body: Body, change: fn(&Bytes) -> Bytes) -> Body {
     body.map_frame(move |frame| frame.map_data(|bytes| change(&bytes)))
         .boxed_unsync()

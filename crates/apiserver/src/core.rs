@@ -19,11 +19,11 @@ pub(crate) struct Core {
     pub(crate) options: Options,
     pub(crate) store: Store,
     pub(crate) authenticator: Authenticator,
-    /// The compiled webhook configurations.
+    /// Compiled webhook configurations.
     pub(crate) admission: Cache,
     /// TLS settings for webhooks, by their authorities.
     pub(crate) authorities: Authorities,
-    /// The cache of conversions by webhook.
+    /// Cache of conversions by webhook.
     pub(crate) conversions: Conversions,
     /// Addresses and ports of Services, reserved by running requests.
     pub(crate) services: Arc<Allocator>,
@@ -31,7 +31,7 @@ pub(crate) struct Core {
     pub(crate) requests: Arc<Requests>,
     /// Ends watches.
     pub(crate) shutdown: CancellationToken,
-    /// The number of open watches.
+    /// Number of open watches.
     pub(crate) watches: AtomicUsize,
 }
 

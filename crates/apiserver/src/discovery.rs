@@ -108,7 +108,7 @@ fn groups(registry: &Registry) -> Vec<&str> {
     groups
 }
 
-/// The served versions of a group, the preferred one first.
+/// Served versions of a group, the preferred one first.
 fn versions<'a>(registry: &'a Registry, group: &str) -> Vec<&'a str> {
     let mut versions: Vec<&str> = Vec::new();
     for resource in registry.all().filter(|resource| resource.group == group) {
@@ -146,7 +146,7 @@ fn served<'a>(
         })
 }
 
-/// The same verbs in the order of the custom resource handler.
+/// Same verbs in the order of the custom resource handler.
 const CUSTOM_VERBS: &[&str] = &[
     "delete",
     "deletecollection",

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(crate) use client::PREFERRED;
 pub use client::{KubeletClient, KubeletClientError};
 
-/// The kubelets of a cluster. Methods are called on the task of the request and must not block.
+/// kubelets of a cluster. Methods are called on the task of the request and must not block.
 pub trait Kubelet: Send + Sync {
     /// True if the kubelet of `node`, a Node, is reachable. If not, requests fail as in kube-apiserver.
     fn is_reachable(&self, node: &Value) -> bool;
@@ -42,20 +42,20 @@ pub trait Kubelet: Send + Sync {
     ) -> BoxFuture<'a, Result<Box<dyn Connection>, String>>;
 }
 
-/// A connection to a port of a pod.
+/// Connection to a port of a pod.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
 /// A container's log.
 pub struct Log {
-    /// The existing [`Line`]s, oldest first.
+    /// Existing [`Line`]s, oldest first.
     pub lines: Vec<Line>,
     /// Stream of later [`Line`]s until the container ends; `None` without later lines.
     pub more: Option<BoxStream<'static, Line>>,
 }
 
-/// A line of a log.
+/// Line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Time of the write.

@@ -22,20 +22,20 @@ const BUCKETS: [f64; 24] = [
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 120.0,
 ];
 
-/// The size of an API server.
+/// Size of an API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// The number of stored objects.
+    /// Number of stored objects.
     pub objects: usize,
-    /// The total size of their JSON in bytes.
+    /// Total size of their JSON in bytes.
     pub object_bytes: usize,
-    /// The revision of the last write.
+    /// Revision of the last write.
     pub revision: u64,
-    /// The number of open watches.
+    /// Number of open watches.
     pub watches: usize,
     /// Memory of the past in bytes: logs of events, lines of watches, and objects that are not current.
     pub past_bytes: usize,
-    /// The size of the database file and its log in bytes; 0 in memory.
+    /// Size of the database file and its log in bytes; 0 in memory.
     pub database_bytes: u64,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Requests {
     watches: Mutex<BTreeMap<Labels, i64>>,
 }
 
-/// The labels of a request.
+/// Labels of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     verb: &'static str,

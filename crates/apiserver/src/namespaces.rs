@@ -113,7 +113,7 @@ fn record(core: &Core, manager: &str, collection: &str, object: &mut Value) {
     }
 }
 
-/// An object of the core group.
+/// Object of the core group.
 pub(crate) fn object(kind: &str, namespace: &str, name: &str, mut fields: Value) -> Value {
     fields["apiVersion"] = Value::from("v1");
     fields["kind"] = Value::from(kind);

@@ -57,7 +57,7 @@ pub type Kept = Arc<dyn Fn(Option<&Value>, &Value) -> Option<String> + Send + Sy
 /// accepted.
 #[derive(Clone)]
 pub struct Options {
-    /// The storage of objects.
+    /// Storage of objects.
     pub store: Store,
     /// Conversion and admission of custom kinds.
     pub hooks: Arc<dyn Hooks>,
@@ -72,19 +72,19 @@ pub struct Options {
     /// PEM of the RSA or P-256 private key that signs service account tokens (kubeadm's `sa.key`). `None`: a P-256
     /// key is generated at first use, so tokens are invalid after a restart.
     pub service_account_key: Option<SecretString>,
-    /// The issuer of service account tokens.
+    /// Issuer of service account tokens.
     pub service_account_issuer: String,
     /// PEM of the authority for pods to verify the server, published in the ConfigMap `kube-root-ca.crt` of every
     /// namespace. `None`: no such ConfigMap is created.
     pub root_ca: Option<String>,
-    /// The target port of the Service `kubernetes` at 10.96.0.1. `None`: no such Service is created.
+    /// Target port of the Service `kubernetes` at 10.96.0.1. `None`: no such Service is created.
     pub kubernetes_service_port: Option<u16>,
     /// Address of the server for pods (`--advertise-address` with the port): the endpoint of the Service
     /// `kubernetes`. `None`: the Service has no endpoints.
     pub advertised: Option<SocketAddr>,
     /// [`Backend`] that decides whether writes succeed. `None`: writes always do.
     pub backend: Option<Arc<dyn Backend>>,
-    /// The version in `/version`, such as `v1.34.1`.
+    /// Version in `/version`, such as `v1.34.1`.
     pub kubernetes_version: String,
     /// Reason why nothing here will run a new Pod or workload (Deployment, DaemonSet, StatefulSet, ReplicaSet, Job,
     /// CronJob), published in an Event on the object, unless a scheduler or a controller manager runs beside the

@@ -44,7 +44,7 @@ use passed::Backend;
 pub(crate) use proxy::is_for_node;
 pub(crate) use upgrade::Tunnels;
 
-/// A request to a pod's kubelet.
+/// Request to a pod's kubelet.
 pub(crate) struct Request<'a> {
     pub(crate) core: &'a Arc<Core>,
     pub(crate) path: &'a Path,
@@ -112,7 +112,7 @@ impl Request<'_> {
         Some(object.value())
     }
 
-    /// The requested container, or the only one of the pod.
+    /// Requested container, or the only one of the pod.
     fn container(&self, pod: &Value, named: Option<&str>) -> Result<String, ApiError> {
         let names = |list: &str| -> Vec<String> {
             let containers = pod["spec"][list].as_array().into_iter().flatten();
@@ -258,7 +258,7 @@ fn plain(code: StatusCode, body: Body) -> Response<Body> {
     response
 }
 
-/// A plain-text [`Response`] with a whole [`Body`].
+/// Plain-text [`Response`] with a whole [`Body`].
 fn text_answer(code: StatusCode, text: String) -> Response<Body> {
     plain(code, body::full(text))
 }

@@ -28,7 +28,7 @@ pub(crate) fn failure_in(error: &ApiError, encoding: Encoding) -> Response<Body>
     response
 }
 
-/// A [`Response`] without a [`Body`].
+/// [`Response`] without a [`Body`].
 pub(crate) fn empty(code: u16) -> Response<Body> {
     let mut response = text(code, "");
     response.headers_mut().remove(header::CONTENT_TYPE);

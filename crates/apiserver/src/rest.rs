@@ -1,4 +1,4 @@
-//! The verbs on objects.
+//! Verbs on objects.
 
 mod admit;
 pub(crate) mod definitions;

@@ -18,7 +18,7 @@ pub struct Access {
     pub subresource: String,
     /// Namespace of the objects; empty for cluster-scoped objects, and for all namespaces.
     pub namespace: String,
-    /// The name of the object; empty for all.
+    /// Name of the object; empty for all.
     pub name: String,
     /// URL path of a request without objects.
     pub path: String,

@@ -1,4 +1,4 @@
-//! The API server: opening, in-process clients, serving and closing.
+//! API server: opening, in-process clients, serving and closing.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -109,7 +109,7 @@ impl ApiServer {
         self.core.store.problem()
     }
 
-    /// The size of the server.
+    /// Size of the server.
     pub fn stats(&self) -> Stats {
         self.core.stats()
     }

@@ -90,7 +90,7 @@ struct Choice<'a> {
     request: u64,
 }
 
-/// A range of values.
+/// Range of values.
 struct Range {
     numbers: RangeInclusive<u32>,
     /// Number of values at the start that are allocated last.
@@ -115,7 +115,7 @@ impl Range {
         }
     }
 
-    /// The values in the order of allocation.
+    /// Values in the order of allocation.
     fn claims(&self) -> impl Iterator<Item = Claim> {
         let split = self.numbers.start() + self.last;
         let numbers = (split..=*self.numbers.end()).chain(*self.numbers.start()..split);
@@ -167,14 +167,14 @@ impl Choice<'_> {
     }
 }
 
-/// The values of all stored Services.
+/// Values of all stored Services.
 fn stored(store: &Store) -> HashSet<Claim> {
     let state = store.read();
     let all = state.range("/services", "", None);
     all.flat_map(|service| claims(&service.value())).collect()
 }
 
-/// The values of a Service.
+/// Values of a Service.
 fn claims(service: &Value) -> Vec<Claim> {
     let spec = &service["spec"];
     let listed = spec["clusterIPs"].as_array().into_iter().flatten();

@@ -32,7 +32,7 @@ use self::body::{AnswerBody, Answering};
 use self::place::{Places, Watched};
 use crate::body::BoxError;
 
-/// The limits of a listening socket.
+/// Limits of a listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of connections.

@@ -51,7 +51,7 @@ pub(crate) struct Write {
 }
 
 impl Write {
-    /// A new object as the server itself creates it.
+    /// New object as the server itself creates it.
     pub(crate) fn create(collection: &str, key: &str, object: &Value) -> Result<Self, WriteError> {
         Ok(Self {
             place: Place {
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Guard {
     }
 }
 
-/// The store of one server.
+/// Store of one server.
 #[derive(Debug)]
 pub(crate) struct Store {
     guard: OnceLock<Guard>,

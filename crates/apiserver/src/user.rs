@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// User of a request, as in TokenReview and SelfSubjectReview.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserInfo {
-    /// The user name, such as `system:node:worker-0`.
+    /// User name, such as `system:node:worker-0`.
     #[serde(rename = "username")]
     pub name: String,
     /// Unique id of the user, never reused; empty without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The groups of the user, such as `system:masters`.
+    /// Groups of the user, such as `system:masters`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// Further attributes from the authenticator.
@@ -22,7 +22,7 @@ pub struct UserInfo {
 }
 
 impl UserInfo {
-    /// A user with groups only.
+    /// User with groups only.
     pub fn new<'a>(name: &str, groups: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
             name: name.to_owned(),
@@ -36,7 +36,7 @@ impl UserInfo {
         Self::new("system:admin", ["system:masters", "system:authenticated"])
     }
 
-    /// The user of requests without credentials.
+    /// User of requests without credentials.
     pub fn anonymous() -> Self {
         Self::new("system:anonymous", ["system:unauthenticated"])
     }

@@ -25,7 +25,7 @@ pub(crate) use check::check_client_config;
 pub(crate) use target::Target;
 pub(crate) use tls::Authorities;
 
-/// The maximum length of an answer in bytes.
+/// Maximum length of an answer in bytes.
 const ANSWER: usize = 16 * 1024 * 1024;
 
 /// A failed call, with the message of client-go.

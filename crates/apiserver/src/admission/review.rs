@@ -12,9 +12,9 @@ use crate::error::ApiError;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Answered {
     pub(super) allowed: bool,
-    /// A JSON patch, or null.
+    /// JSON patch, or null.
     pub(super) patch: Value,
-    /// A `Status`, or null.
+    /// `Status`, or null.
     pub(super) result: Value,
     pub(super) warnings: Vec<String>,
 }

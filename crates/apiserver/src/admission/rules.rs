@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::webhook::configuration::{Hook, Rule};
 
-/// The operation of a request.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
     Create,

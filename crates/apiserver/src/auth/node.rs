@@ -76,7 +76,7 @@ fn is_of_all_nodes(wanted: &Attributes) -> bool {
         }
 }
 
-/// A request of a node.
+/// Request of a node.
 struct Asked<'a> {
     core: &'a Core,
     node: &'a str,
@@ -108,7 +108,7 @@ impl Asked<'_> {
         self.related(kind)
     }
 
-    /// An update of a status.
+    /// Update of a status.
     fn report(&self, kind: Kind) -> Result<(), Denied> {
         if !matches!(self.wanted.verb.as_str(), "update" | "patch") {
             return deny("can only get/update/patch this type");

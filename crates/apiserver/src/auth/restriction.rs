@@ -68,7 +68,7 @@ pub(crate) fn admit(
     }
 }
 
-/// A write of a node.
+/// Write of a node.
 struct Write<'a> {
     call: &'a Call,
     node: &'a str,

@@ -62,7 +62,7 @@ pub(crate) struct Lifetime {
 const LEEWAY: i64 = 60;
 
 impl Signer {
-    /// A signer with a key in PEM.
+    /// Signer with a key in PEM.
     pub(crate) fn new(key: Option<&SecretString>, issuer: &str) -> Result<Self, String> {
         let signer = Self {
             key: OnceLock::new(),

@@ -9,12 +9,12 @@ const ALL: usize = 4 * 1024;
 /// Length in characters of a truncated warning.
 const ONE: usize = 256;
 
-/// The warnings collected for an answer.
+/// Warnings collected for an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Warnings(pub(crate) Vec<String>);
 
 impl Warnings {
-    /// The texts of the headers.
+    /// Texts of the headers.
     pub(crate) fn into_headers(self) -> Vec<String> {
         let mut seen = HashSet::new();
         let mut all = self.0;

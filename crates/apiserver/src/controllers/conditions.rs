@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 /// Remaining content of a namespace.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// The number of objects of each resource, as `configmaps.` or `deployments.apps`.
+    /// Number of objects of each resource, as `configmaps.` or `deployments.apps`.
     resources: BTreeMap<String, usize>,
-    /// The number of objects with each finalizer.
+    /// Number of objects with each finalizer.
     finalizers: BTreeMap<String, usize>,
 }
 
@@ -23,7 +23,7 @@ impl Left {
         }
     }
 
-    /// The conditions of a namespace; unchanged conditions keep their transition time.
+    /// Conditions of a namespace; unchanged conditions keep their transition time.
     pub(super) fn conditions(&self, before: &Value, now: &str) -> Value {
         let remaining = joined(&self.resources, |name, count| {
             format!("{name} has {count} resource instances")

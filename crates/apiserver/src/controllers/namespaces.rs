@@ -44,7 +44,7 @@ impl Collector<'_> {
         report(done.await.map(drop));
     }
 
-    /// The collections of namespaced resources.
+    /// Collections of namespaced resources.
     fn namespaced(&self) -> Vec<Arc<str>> {
         let populated: Vec<Arc<str>> = self.core.store.read().populated().cloned().collect();
         let registry = self.core.store.registry();

@@ -20,7 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::tls::{TlsError, certificates};
 
-/// The default of `--kubelet-preferred-address-types`.
+/// Default of `--kubelet-preferred-address-types`.
 pub(crate) const PREFERRED: [&str; 5] = [
     "Hostname",
     "InternalDNS",

@@ -8,7 +8,7 @@ use crate::body::Body;
 use crate::error::ApiError;
 use crate::request::query::Query;
 
-/// The connected streams of a process (`v1.PodExecOptions`, `v1.PodAttachOptions`).
+/// Connected streams of a process (`v1.PodExecOptions`, `v1.PodAttachOptions`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Streams {
     pub(super) stdin: bool,
@@ -58,7 +58,7 @@ impl Streams {
         }
     }
 
-    /// The query of the request to the kubelet.
+    /// Query of the request to the kubelet.
     fn query(self, commands: &[&str]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         for command in commands {

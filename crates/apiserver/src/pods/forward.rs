@@ -35,11 +35,11 @@ const SPDY: &str = "SPDY/3.1";
 const STREAM_PROTOCOL: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 /// Maximum number of pieces queued for a client, each of at most [`PIECE`] bytes.
 const WAITING: usize = 16;
-/// The maximum number of pieces queued for a pod.
+/// Maximum number of pieces queued for a pod.
 const UNTAKEN: usize = 8;
-/// The maximum length of a WebSocket message in bytes.
+/// Maximum length of a WebSocket message in bytes.
 const MESSAGE: usize = 4 << 20;
-/// The size of a WebSocket's buffer for reading in bytes; the library's default is 128 KiB for each connection.
+/// Size of a WebSocket's buffer for reading in bytes; the library's default is 128 KiB for each connection.
 const BUFFER: usize = 8 << 10;
 
 /// Pod with forwarded ports.

@@ -1,4 +1,4 @@
-//! Subset of SPDY/3.1 for kubelets and their clients: decodes all frames, and encodes the few necessary ones.
+//! Subset of SPDY/3.1 for kubelets and their clients: decodes frames, and encodes the few kinds that are sent.
 //!
 //! Source: SPDY Protocol Draft 3.1, and its use by `github.com/moby/spdystream`, the library of kubectl and
 //! client-go: no flow control, no settings, no priorities.
@@ -27,7 +27,7 @@ const HEADERS: u16 = 8;
 const WINDOW_UPDATE: u16 = 9;
 const FIN: u8 = 1;
 
-/// A decoded frame of the peer.
+/// Decoded frame of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// Opens a stream. `fin`: the peer will send no data.
@@ -67,7 +67,7 @@ pub(super) enum Malformed {
     Headers(&'static str),
 }
 
-/// The reason of a reset.
+/// Reason of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     ProtocolError = 1,
@@ -82,7 +82,7 @@ pub(super) struct Decoder {
     data: Option<Rest>,
 }
 
-/// The undecoded rest of a data frame.
+/// Undecoded rest of a data frame.
 #[derive(Clone, Copy, Debug)]
 struct Rest {
     stream: u32,

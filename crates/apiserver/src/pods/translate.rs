@@ -28,7 +28,7 @@ use crate::error::ApiError;
 
 /// WebSocket protocol with messages that close a stream of the client.
 const PROTOCOL: &str = "v5.channel.k8s.io";
-/// The SPDY protocols, in order of preference.
+/// SPDY protocols, in order of preference.
 const KUBELET: [&str; 4] = [
     "v4.channel.k8s.io",
     "v3.channel.k8s.io",
@@ -180,7 +180,7 @@ fn normal_end() -> Message {
     }))
 }
 
-/// The streams of a process, between client and kubelet.
+/// Streams of a process, between client and kubelet.
 struct Process {
     /// Channels of the SPDY streams not closed by the kubelet.
     sending: BTreeMap<u32, u8>,

@@ -50,7 +50,7 @@ pub(super) fn is_to(headers: &HeaderMap, protocol: &str) -> bool {
     wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(protocol))
 }
 
-/// The comma-separated items of all headers with a name.
+/// Comma-separated items of all headers with a name.
 pub(super) fn items(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let values = headers.get_all(name).iter();
     let items = values.flat_map(|value| value.to_str().unwrap_or_default().split(','));

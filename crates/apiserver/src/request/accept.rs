@@ -2,7 +2,7 @@
 
 use crate::error::ApiError;
 
-/// The form of an answer.
+/// Form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The object itself.
@@ -14,7 +14,7 @@ pub(crate) enum Form {
     Metadata,
 }
 
-/// The encoding of an answer.
+/// Encoding of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -24,7 +24,7 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// The form and the encoding of an answer.
+/// Form and encoding of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accept {
     pub(crate) form: Form,

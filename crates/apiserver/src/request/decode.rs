@@ -25,7 +25,7 @@ const LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Decoded {
     pub(crate) value: Value,
-    /// The paths of duplicate fields.
+    /// Paths of duplicate fields.
     pub(crate) duplicates: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn summary(bytes: &[u8]) -> String {
     }
 }
 
-/// A character as Go's `quoteChar` prints it.
+/// Character as Go's `quoteChar` prints it.
 fn quoted(byte: u8) -> String {
     match byte {
         b'\'' => r"'\''".to_owned(),

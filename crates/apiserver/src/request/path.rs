@@ -3,7 +3,7 @@
 
 use percent_encoding::percent_decode_str;
 
-/// A decoded URL path and its route.
+/// Decoded URL path and its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Decoded path, compared with the rules for documents.
@@ -11,7 +11,7 @@ pub(crate) struct Target {
     pub(crate) route: Route,
 }
 
-/// The route of a URL path.
+/// Route of a URL path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`.

@@ -4,7 +4,7 @@ use std::num::{IntErrorKind, ParseIntError};
 
 use crate::error::ApiError;
 
-/// The parameters of a query string in their order.
+/// Parameters of a query string in their order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
@@ -14,7 +14,7 @@ impl Query {
         Self(pairs.into_owned().collect())
     }
 
-    /// The first non-empty value of a parameter.
+    /// First non-empty value of a parameter.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(key, _)| key == name);
         found

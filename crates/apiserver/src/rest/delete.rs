@@ -22,7 +22,7 @@ use crate::request::query::Query;
 use crate::store::{Object, WriteError};
 use crate::view::Kind;
 
-/// The finalizer of foreground deletion: dependents are deleted first.
+/// Finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// Finalizer of a deletion that first removes the object from the owner references of dependents.
 pub(crate) const ORPHAN: &str = "orphan";
@@ -35,7 +35,7 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
-/// The options of a deletion.
+/// Options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace: Option<i64>,
@@ -47,7 +47,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) given: Value,
 }
 
-/// The outcome of a deletion.
+/// Outcome of a deletion.
 pub(crate) enum Deleted {
     /// The object is removed from the store.
     Gone(Value),
@@ -194,7 +194,7 @@ fn options(call: &Call) -> Result<DeleteOptions, ApiError> {
     })
 }
 
-/// The `DeleteOptions` of the body, or of the [`Query`] when the body is empty.
+/// `DeleteOptions` of the body, or of the [`Query`] when the body is empty.
 fn given(body: &Value, query: &Query) -> Value {
     let mut given = if body.is_object() {
         body.clone()

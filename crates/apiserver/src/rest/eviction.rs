@@ -79,7 +79,7 @@ async fn evict_counted(
     }
 }
 
-/// The options of an Eviction.
+/// Options of an Eviction.
 struct Asked {
     grace: Option<i64>,
     propagation: Option<Propagation>,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
 
-/// The fields of `ObjectMeta`.
+/// Fields of `ObjectMeta`.
 const FIELDS: &[&str] = &[
     "annotations",
     "creationTimestamp",
@@ -126,7 +126,7 @@ pub(crate) fn carry_over(object: &mut Value, old: &Value) {
     }
 }
 
-/// The number of random letters at the end of a generated name.
+/// Number of random letters at the end of a generated name.
 const SUFFIX: usize = 5;
 
 /// Generates a name from `generateName`, as kube-apiserver does.
@@ -239,7 +239,7 @@ fn validate_map(field: &str, map: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A warning for each new finalizer of a custom object that is not qualified with a domain and a path
+/// Warning for each new finalizer of a custom object that is not qualified with a domain and a path
 /// (`apiextensions-apiserver/pkg/registry/customresource/validator.go`).
 pub(crate) fn plain_finalizers(new: &Value, live: Option<&Value>) -> Vec<String> {
     let names = |object: &Value| -> std::collections::BTreeSet<String> {

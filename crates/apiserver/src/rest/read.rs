@@ -31,7 +31,7 @@ pub(crate) fn get(call: &Call) -> Result<Answer, ApiError> {
     object_answer(call, 200, &object)
 }
 
-/// The [`Answer`] to a get or a write with a stored [`Object`].
+/// [`Answer`] to a get or a write with a stored [`Object`].
 pub(crate) fn object_answer(call: &Call, code: u16, object: &Object) -> Result<Answer, ApiError> {
     let kind = Kind {
         core: &call.core,
@@ -44,7 +44,7 @@ pub(crate) fn object_answer(call: &Call, code: u16, object: &Object) -> Result<A
     value_answer(call, code, kind.value(object, api_version)?)
 }
 
-/// The [`Answer`] to a get or a write with an object in the version of the request.
+/// [`Answer`] to a get or a write with an object in the version of the request.
 pub(crate) fn value_answer(call: &Call, code: u16, value: Value) -> Result<Answer, ApiError> {
     Ok(Answer::Value(
         code,

@@ -189,7 +189,7 @@ fn of(call: &Call) -> Result<&Scale, ApiError> {
         .ok_or_else(ApiError::unknown_resource)
 }
 
-/// The [`Scale`] of an object.
+/// [`Scale`] of an object.
 pub(super) fn of_object(scale: &Scale, object: &Value) -> Value {
     let metadata = &object["metadata"];
     let mut kept = json!({});

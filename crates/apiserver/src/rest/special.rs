@@ -71,7 +71,7 @@ pub(crate) async fn virtual_create(
     Ok(Some(Answer::Value(201, object)))
 }
 
-/// The [`Answer`] to a POST to a subresource.
+/// [`Answer`] to a POST to a subresource.
 pub(crate) async fn subresource(
     call: &Call,
     subresource: &str,

@@ -28,7 +28,7 @@ use crate::request::query::Query;
 use crate::store::{Change, Event, Object, Unread, frame};
 use crate::view::Kind;
 
-/// The interval of bookmarks in kube-apiserver.
+/// Interval of bookmarks in kube-apiserver.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// Minimum duration in seconds of a watch without `timeoutSeconds`; the maximum is twice as long.
 const TIMEOUT: u64 = 1800;

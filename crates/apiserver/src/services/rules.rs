@@ -251,7 +251,7 @@ fn number(path: String, port: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The name of a port of a container (`IsValidPortName`).
+/// Name of a port of a container (`IsValidPortName`).
 fn named(path: String, name: &str, errors: &mut Vec<FieldError>) {
     let mut refused = |detail: &str| {
         errors.push(FieldError::invalid(path.as_str(), &json!(name), detail));

@@ -85,7 +85,7 @@ impl Body for Arriving {
 /// Body of an answer, from any service.
 pub(super) type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The [`Body`] of an answer.
+/// [`Body`] of an answer.
 pub(super) fn of_answer<B>(body: B) -> AnswerBody
 where
     B: Body<Data = Bytes> + Send + 'static,

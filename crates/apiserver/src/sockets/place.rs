@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// The connections of a socket.
+/// Connections of a socket.
 pub(super) struct Places {
     limits: Limits,
     all: Arc<Mutex<All>>,
@@ -229,7 +229,7 @@ impl Drop for Sending {
     }
 }
 
-/// The bytes of a connection.
+/// Bytes of a connection.
 pub(super) struct Watched<S> {
     stream: S,
     shared: Arc<Shared>,

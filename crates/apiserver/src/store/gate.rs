@@ -69,7 +69,7 @@ fn size(value: &Value, length: usize) -> usize {
     }
 }
 
-/// The total size of all texts in a value in bytes. Recursion is bounded: the depth has been checked.
+/// Total size of all texts in a value in bytes. Recursion is bounded: the depth has been checked.
 fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::object::{Change, Event, Object};
 
-/// An event in the log of a collection.
+/// Event in the log of a collection.
 #[derive(Clone, Debug)]
 pub(super) enum Entry {
     Here(Arc<Event>),
@@ -114,7 +114,7 @@ impl Recent {
         (self.bytes > self.limit).then(|| self.pop())?
     }
 
-    /// The collection and the revision of the oldest event.
+    /// Collection and revision of the oldest event.
     pub(super) fn pop(&mut self) -> Option<(Arc<str>, u64)> {
         let Some(oldest) = self.events.pop_front() else {
             self.events.shrink_to_fit();

@@ -16,7 +16,7 @@ pub(crate) struct Object {
     pub(crate) revision: u64,
     /// `namespace/name`, or `name`.
     pub(crate) key: Arc<str>,
-    /// The whole object as JSON in the stored version.
+    /// Whole object as JSON in the stored version.
     body: Packable,
     /// Fields for use without parsing the JSON.
     pub(crate) facts: Facts,
@@ -31,7 +31,7 @@ pub(crate) struct Facts {
     pub(crate) uid: Arc<str>,
     /// `metadata.labels`, or null.
     pub(crate) labels: Value,
-    /// The uids in `metadata.ownerReferences`.
+    /// Uids in `metadata.ownerReferences`.
     pub(crate) owners: Vec<Arc<str>>,
     /// `metadata.finalizers`.
     pub(crate) finalizers: Box<[Box<str>]>,
@@ -40,7 +40,7 @@ pub(crate) struct Facts {
 }
 
 impl Object {
-    /// The whole object as JSON in the stored version.
+    /// Whole object as JSON in the stored version.
     pub(crate) fn json(&self) -> Bytes {
         self.body.bytes()
     }
@@ -76,7 +76,7 @@ impl Object {
         self.written.is_none()
     }
 
-    /// The same revision in the form of a changed schema.
+    /// Same revision in the form of a changed schema.
     pub(crate) fn converted_to(self: &Arc<Self>, value: &Value) -> Self {
         Self {
             written: Some(Arc::clone(self.written())),
@@ -186,7 +186,7 @@ impl Draft {
         self.facts.deleting
     }
 
-    /// The size of the object in bytes, without the digits of its revision.
+    /// Size of the object in bytes, without the digits of its revision.
     pub(super) fn length(&self) -> usize {
         self.head.len() + self.tail.len()
     }
@@ -196,7 +196,7 @@ impl Draft {
         [&*self.head, b"0", &*self.tail].concat()
     }
 
-    /// The [`Object`] at `revision`.
+    /// [`Object`] at `revision`.
     pub(crate) fn at(self, revision: u64, key: Arc<str>) -> Object {
         let mut bytes = Vec::with_capacity(self.head.len() + self.tail.len() + 20);
         bytes.extend_from_slice(&self.head);
@@ -225,7 +225,7 @@ fn member(out: &mut Vec<u8>, name: &str, value: &Value) {
     let _ = serde_json::to_writer(&mut *out, value);
 }
 
-/// The change of an object.
+/// Change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Added,
@@ -243,13 +243,13 @@ impl Change {
     }
 }
 
-/// A write, for watches.
+/// Write, for watches.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) change: Change,
     /// [`Object`] after the write; on a deletion, the last state with the revision of the deletion.
     pub(crate) object: Arc<Object>,
-    /// The [`Object`] before the write.
+    /// [`Object`] before the write.
     pub(crate) previous: Option<Arc<Object>>,
     frame: Mutex<Option<Bytes>>,
 }
@@ -264,7 +264,7 @@ impl Event {
         }
     }
 
-    /// The line of a watch stream, serialised once for all watchers of the stored version.
+    /// Line of a watch stream, serialised once for all watchers of the stored version.
     pub(crate) fn frame(&self) -> Bytes {
         let mut shared = self.frame.lock();
         let line = || frame(self.change.as_str(), &self.object.json());

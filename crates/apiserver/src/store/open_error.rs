@@ -10,7 +10,7 @@ pub enum OpenError {
     Database {
         /// The file.
         path: PathBuf,
-        /// The error of SQLite.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// The file or its directory is not writable.
@@ -42,7 +42,7 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// The format of the file.
+        /// Format of the file.
         found: i64,
         /// Newest format known to this release.
         known: i64,
@@ -64,7 +64,7 @@ pub enum OpenError {
     /// An option is invalid.
     #[error("{option}: {problem}")]
     Option {
-        /// The field of [`Options`](crate::Options).
+        /// Field of [`Options`](crate::Options).
         option: &'static str,
         /// Reason why the option is invalid.
         problem: String,

@@ -12,7 +12,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, 
 use super::Shared;
 use super::state::Cold;
 
-/// The total size of all objects in bytes below which nothing is packed.
+/// Total size of all objects in bytes below which nothing is packed.
 pub(crate) const PACK_ABOVE: usize = 64 << 20;
 /// Minimum length in bytes; packing shorter objects gains nothing.
 const SHORTEST: usize = 256;

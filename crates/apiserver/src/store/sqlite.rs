@@ -1,4 +1,4 @@
-//! The log in one SQLite file.
+//! Log in one SQLite file.
 //!
 //! A row is one write, numbered by its revision; `prev` is the replaced revision. Waiting writes are committed
 //! together, and answered after the commit. The file is read when opened, and then only for past events that are not
@@ -49,7 +49,7 @@ pub(crate) struct Usage {
     pub(crate) retention: Retention,
 }
 
-/// The built-in kinds and those of the stored CustomResourceDefinitions.
+/// Built-in kinds and those of the stored CustomResourceDefinitions.
 fn registry(state: &State) -> Registry {
     let mut registry = Registry::built_in();
     for object in state.range(CRD_COLLECTION, "", None) {
@@ -377,7 +377,7 @@ impl Database {
         file
     }
 
-    /// The message for a disk error, which the client of the write receives.
+    /// Message for a disk error, which the client of the write receives.
     fn words(&self, error: &rusqlite::Error) -> String {
         let path = self.path.display();
         match error.sqlite_error_code() {
@@ -414,7 +414,7 @@ fn unsigned(revision: i64) -> u64 {
     u64::try_from(revision).unwrap_or(0)
 }
 
-/// The path of a file with `suffix` after its name.
+/// Path of a file with `suffix` after its name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -16,7 +16,7 @@ const FRAMES: usize = 16;
 /// All current objects, and the events from which watches can still resume.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The revision of the last write.
+    /// Revision of the last write.
     pub(crate) revision: u64,
     /// Number of stored objects, and the size of their JSON in bytes.
     pub(crate) objects: usize,
@@ -78,14 +78,14 @@ pub(crate) struct Cold {
     pub(crate) object: Arc<Object>,
 }
 
-/// An event together with its place.
+/// Event together with its place.
 #[derive(Debug)]
 pub(crate) struct Notice {
     pub(crate) place: Place,
     pub(crate) event: Arc<Event>,
 }
 
-/// The objects of one resource.
+/// Objects of one resource.
 #[derive(Debug)]
 struct Collection {
     objects: BTreeMap<Arc<str>, Arc<Object>>,

@@ -55,7 +55,7 @@ pub(crate) struct Rule {
     pub(crate) scope: String,
 }
 
-/// The compiled hooks of a server, updated when a configuration changes.
+/// Compiled hooks of a server, updated when a configuration changes.
 #[derive(Debug)]
 pub(crate) struct Cache {
     mutating: watch::Receiver<u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Cache {
     compiled: Mutex<Option<Compiled>>,
 }
 
-/// The revisions of both collections, and the [`Hooks`] at these revisions.
+/// Revisions of both collections, and the [`Hooks`] at these revisions.
 type Compiled = ((u64, u64), Arc<Hooks>);
 
 impl Cache {
@@ -94,7 +94,7 @@ impl Cache {
 }
 
 impl Hook {
-    /// The first supported version of AdmissionReview.
+    /// First supported version of AdmissionReview.
     pub(crate) fn review_version(&self) -> Option<&str> {
         let mut versions = self.versions.iter().map(String::as_str);
         versions.find(|version| matches!(*version, "v1" | "v1beta1"))

@@ -1,4 +1,4 @@
-//! The address of a webhook: `clientConfig` of a webhook configuration or a definition.
+//! Address of a webhook: `clientConfig` of a webhook configuration or a definition.
 
 use std::time::Duration;
 
@@ -29,13 +29,13 @@ enum At {
     },
 }
 
-/// The destination of a connection.
+/// Destination of a connection.
 pub(super) struct Place {
     pub(super) host: String,
     pub(super) port: u16,
     /// Required name in the certificate.
     pub(super) name: String,
-    /// The value of the header `Host`.
+    /// Value of the header `Host`.
     pub(super) authority: String,
 }
 
@@ -77,7 +77,7 @@ impl Target {
         Some(Self { at, ca })
     }
 
-    /// The URL in messages.
+    /// URL in messages.
     pub(super) fn url(&self, timeout: Duration) -> String {
         let (authority, path) = match &self.at {
             At::Url { authority, path } => (authority.clone(), path),

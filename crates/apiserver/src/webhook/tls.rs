@@ -65,7 +65,7 @@ fn configured(bundle: &[u8]) -> Result<ClientConfig, String> {
     Ok(config)
 }
 
-/// The message of kube-apiserver about a bundle without a certificate.
+/// Message of kube-apiserver about a bundle without a certificate.
 pub(crate) const UNREADABLE: &str =
     "unable to load root certificates: unable to parse bytes as PEM block";
 

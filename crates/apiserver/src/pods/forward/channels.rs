@@ -15,7 +15,7 @@ use super::{Target, UNTAKEN, WAITING};
 /// Subprotocols. Without a subprotocol, the first one is used.
 pub(super) const PROTOCOLS: [&str; 2] = ["v4.channel.k8s.io", "v4.base64.channel.k8s.io"];
 
-/// The encoding of channel and data in a message.
+/// Encoding of channel and data in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     /// The first byte is the channel.

@@ -70,12 +70,12 @@ pub(super) async fn serve(
     }
 }
 
-/// The streams of a connection.
+/// Streams of a connection.
 struct Streams {
     target: Arc<Target>,
     outgoing: mpsc::Sender<Bytes>,
     encoder: Encoder,
-    /// The last stream id of the client.
+    /// Last stream id of the client.
     last: u32,
     open: HashMap<u32, Open>,
     /// Incomplete [`Pair`]s by request id.
@@ -287,7 +287,7 @@ impl Pair {
     }
 }
 
-/// The type and port of a stream; `None` for unknown types.
+/// Type and port of a stream; `None` for unknown types.
 fn purpose(headers: &Headers) -> Option<(Kind, u16)> {
     let port = headers.get("port").parse().ok().filter(|port| *port > 0)?;
     match headers.get("streamtype") {

@@ -7,7 +7,7 @@ use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress};
 
 use super::Malformed;
 
-/// The dictionary of the draft.
+/// Dictionary of the draft.
 const DICTIONARY: &[u8] = include_bytes!("dictionary.bin");
 /// Maximum decompressed length of a block in bytes. Blocks of clients have about 60 bytes.
 const LONGEST: usize = 64 << 10;
@@ -67,7 +67,7 @@ impl Inflater {
     }
 }
 
-/// The pairs of a block.
+/// Pairs of a block.
 fn parse(mut plain: &[u8]) -> Result<Headers, Malformed> {
     let mut headers = Headers::default();
     let count = number(&mut plain)?;

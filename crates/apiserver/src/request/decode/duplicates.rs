@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use apimachinery::schema::MAX_REPORTED;
 
-/// The duplicate fields, each once.
+/// Duplicate fields, each once.
 #[derive(Debug, Default)]
 pub(super) struct Duplicates {
     found: Vec<String>,
@@ -31,7 +31,7 @@ impl Duplicates {
     }
 }
 
-/// The path of a value: a chain of elements up to the root.
+/// Path of a value: a chain of elements up to the root.
 #[derive(Debug)]
 pub(super) struct Path<'a> {
     parent: Option<&'a Path<'a>>,

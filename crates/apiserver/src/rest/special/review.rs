@@ -1,4 +1,4 @@
-//! TokenReview and the reviews of access.
+//! TokenReview and reviews of access.
 
 use apimachinery::selector::FieldSelector;
 use serde_json::{Value, json};

@@ -280,7 +280,7 @@ pub(crate) fn load(
         state.publish(&collection, Arc::new(object), deleted);
     }
     state.forget_recent();
-    // What is read is packed already.
+    // Objects from the file are packed already.
     drop(state.take_cold());
     Ok(state)
 }
@@ -314,7 +314,7 @@ pub(super) fn read_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Result<Loade
     )
 }
 
-/// The first eight bytes of the SHA-256 of the parts.
+/// First eight bytes of the SHA-256 of the parts.
 pub(crate) fn sum(parts: &[&[u8]]) -> i64 {
     let mut context = digest::Context::new(&digest::SHA256);
     for part in parts {

@@ -16,7 +16,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 pub(super) struct Verifier {
     /// Verifies by the authorities of the bundle.
     chains: Arc<WebPkiServerVerifier>,
-    /// The certificates of the bundle.
+    /// Certificates of the bundle.
     trusted: Vec<CertificateDer<'static>>,
 }
 
