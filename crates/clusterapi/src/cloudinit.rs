@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 /// Sentinel file, created after a successful bootstrap (Cluster API bootstrap contract).
 pub const SENTINEL: &str = "/run/cluster-api/bootstrap-success.complete";
 
-/// A file on the machine.
+/// File on the machine.
 #[derive(Clone)]
 pub struct File {
     /// The absolute path.
@@ -23,7 +23,7 @@ pub struct File {
     pub owner: Option<String>,
     /// Mode, in octal.
     pub permissions: Option<String>,
-    /// The [`Encoding`] of the content.
+    /// [`Encoding`] of the content.
     pub encoding: Option<Encoding>,
     /// True to append the content to an existing file.
     pub append: bool,
@@ -32,7 +32,7 @@ pub struct File {
 }
 
 impl File {
-    /// A file with the owner root.
+    /// File with the owner root.
     pub fn of_root(path: impl Into<String>, permissions: &str, content: SecretString) -> Self {
         Self {
             path: path.into(),
@@ -70,7 +70,7 @@ impl std::fmt::Debug for User {
     }
 }
 
-/// The kubeadm command of the machine.
+/// kubeadm command of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// `kubeadm init`, on the first control plane machine.
@@ -80,7 +80,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The path of kubeadm's configuration.
+    /// Path of kubeadm's configuration.
     pub fn config_path(self) -> &'static str {
         match self {
             Command::Init => "/run/kubeadm/kubeadm.yaml",
@@ -101,14 +101,14 @@ impl Command {
     }
 }
 
-/// The content of the document.
+/// Content of the document.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// The kubeadm [`Command`].
     pub command: Command,
     /// Certificates.
     pub certificates: Vec<File>,
-    /// The [`File`]s of the user.
+    /// [`File`]s of the user.
     pub files: Vec<File>,
     /// kubeadm's configuration.
     pub kubeadm: SecretString,
@@ -118,7 +118,7 @@ pub struct Document {
     pub pre_commands: Vec<String>,
     /// Commands after the success of kubeadm.
     pub post_commands: Vec<String>,
-    /// The number after `--v`.
+    /// Number after `--v`.
     pub verbosity: Option<i32>,
     /// [`User`]s.
     pub users: Vec<User>,

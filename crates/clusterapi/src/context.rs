@@ -1,4 +1,4 @@
-//! The shared context of the controllers of this crate.
+//! Shared context of the controllers of this crate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Context {
     pub controller: &'static str,
     /// Client of the management cluster; the user agent has the name of the controller.
     pub client: Client,
-    /// The [`Options`] of the controllers.
+    /// [`Options`] of the controllers.
     pub options: Options,
     /// Connections to workload clusters.
     pub remote: Remote,
@@ -48,7 +48,7 @@ pub struct Context {
     pub machinesets: Feed<MachineSet>,
     /// All [`MachineDeployment`]s; empty without the core provider.
     pub machinedeployments: Feed<MachineDeployment>,
-    /// The event [`Recorder`] of the controller.
+    /// Event [`Recorder`] of the controller.
     pub events: Recorder,
     /// Stops all controllers and watches.
     pub shutdown: CancellationToken,
@@ -89,7 +89,7 @@ impl Context {
         }
     }
 
-    /// The same context for another controller.
+    /// Same context for another controller.
     pub fn of(&self, controller: &'static str) -> Arc<Self> {
         let client = remote::named(&self.client, controller);
         Arc::new(Self {
@@ -137,7 +137,7 @@ impl Context {
         feed(&self.client, &self.options, &self.shutdown)
     }
 
-    /// The objects of a kind in `namespace`.
+    /// Objects of a kind in `namespace`.
     pub fn api<K>(&self, namespace: &str) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -145,7 +145,7 @@ impl Context {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// The [`Settings`] of the controller.
+    /// [`Settings`] of the controller.
     pub fn settings(&self) -> Settings {
         Settings {
             name: self.controller,
@@ -156,7 +156,7 @@ impl Context {
         }
     }
 
-    /// The maximum number of concurrent reconciles of the controller.
+    /// Maximum number of concurrent reconciles of the controller.
     fn concurrency(&self) -> u16 {
         let of_controller = self.options.limits.get(self.controller).copied();
         of_controller.unwrap_or(self.options.concurrency)

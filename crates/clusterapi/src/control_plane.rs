@@ -81,10 +81,10 @@ const POLL: Duration = Duration::from_secs(1);
 /// is not a member yet: etcd cannot be watched.
 const ETCD_POLL: Duration = Duration::from_secs(5);
 
-/// The duties of the reconcile of a control plane.
+/// Duties of the reconcile of a control plane.
 type Duties = crate::duties::Duties<ControlPlaneError>;
 
-/// The context of the reconciler.
+/// Context of the reconciler.
 struct Scope {
     context: Arc<Context>,
     configs: Feed<KubeadmConfig>,

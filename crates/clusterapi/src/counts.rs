@@ -131,7 +131,7 @@ pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
     }
 }
 
-/// A count in the type of Kubernetes.
+/// Count in the type of Kubernetes.
 pub(crate) fn number(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -8,7 +8,7 @@ use crate::external::ExternalError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
-/// An error of a reconcile.
+/// Error of a reconcile.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A request to the API server failed.
@@ -16,7 +16,7 @@ pub enum Error {
     Api {
         /// The failed action, such as `creating Machine default/demo-x2b4c`.
         action: String,
-        /// The error of the request.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
     /// A request to the API server of a workload cluster failed.
@@ -24,7 +24,7 @@ pub enum Error {
     Workload {
         /// The failed action.
         action: String,
-        /// The error of the request.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
     /// An object of a provider could not be read or written.

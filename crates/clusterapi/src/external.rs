@@ -38,7 +38,7 @@ mod tests;
 pub(crate) use referenced::{Referenced, absent, deleted, mirrored};
 pub use template::{CloneRequest, instance_of};
 
-/// The contract of a provider's kind.
+/// Contract of a provider's kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contract {
     /// Cluster API 1.0 to 1.10.
@@ -56,7 +56,7 @@ pub struct Kind {
     pub contract: Contract,
 }
 
-/// An error of reading or writing an object of a provider.
+/// Error of reading or writing an object of a provider.
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
     /// The API server does not serve the kind.
@@ -78,7 +78,7 @@ pub enum ExternalError {
         namespace: String,
         /// Name of the object.
         name: String,
-        /// The error of the request.
+        /// Error of the request.
         source: Box<kube::Error>,
     },
     /// A referenced template does not exist.
@@ -129,7 +129,7 @@ impl Retry for ExternalError {
 /// Created, changed or deleted object of a provider.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The kind and name of the object.
+    /// Kind and name of the object.
     pub reference: ContractReference,
     /// Namespace of the object.
     pub namespace: String,
@@ -488,7 +488,7 @@ impl std::fmt::Debug for External {
     }
 }
 
-/// A reference to `object`.
+/// Reference to `object`.
 pub fn reference_to(object: &DynamicObject) -> ContractReference {
     let types = object.types.as_ref();
     let version = types.map_or("", |types| types.api_version.as_str());

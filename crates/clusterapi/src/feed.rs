@@ -39,7 +39,7 @@ pub use memory::Memory;
 use index::Index;
 use memory::Forget;
 
-/// A watch of a kind and its cache.
+/// Watch of a kind and its cache.
 pub struct Feed<K: Resource + 'static>
 where
     K::DynamicType: Hash + Eq,
@@ -229,7 +229,7 @@ where
     K: Resource<DynamicType = ()> + Indexed + Clone + DeserializeOwned + Debug,
     K: Send + Sync + 'static,
 {
-    /// A controller of this kind, triggered by its own changes.
+    /// Controller of this kind, triggered by its own changes.
     pub fn controller(&self) -> Controller<K> {
         self.controller_of(|_| true)
     }
@@ -252,7 +252,7 @@ where
         self.skipped.check::<K>(concerns)
     }
 
-    /// The cached object with this name.
+    /// Cached object with this name.
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
     }
@@ -292,7 +292,7 @@ where
         found
     }
 
-    /// An empty memory of objects of this kind.
+    /// Empty memory of objects of this kind.
     pub fn memory<V: Clone + Send + 'static>(&self) -> Memory<K, V> {
         let memory = Memory::new(self.store.clone());
         self.memories.lock().push(memory.forgetting());

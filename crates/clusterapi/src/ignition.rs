@@ -20,7 +20,7 @@ pub use additional::ConfigError;
 
 /// kubeadm's configuration.
 const CONFIG: &str = "/etc/kubeadm.yml";
-/// The script of the unit.
+/// Script of the unit.
 const SCRIPT: &str = "/etc/kubeadm.sh";
 /// Default filesystem of files.
 const ROOT: &str = "root";
@@ -42,7 +42,7 @@ pub enum IgnitionError {
     /// A field of the spec has a value without an equivalent in Ignition.
     #[error("{field}: {problem}")]
     Field {
-        /// The field, such as `spec.files[0].permissions`.
+        /// Field, such as `spec.files[0].permissions`.
         field: String,
         /// Problem, and valid values.
         problem: String,
@@ -306,7 +306,7 @@ fn disks(document: &Document, storage: &mut Value) -> Result<(), IgnitionError> 
     Ok(())
 }
 
-/// The content as a URL of RFC 2397, with all but unreserved characters escaped.
+/// Content as a URL of RFC 2397, with all but unreserved characters escaped.
 fn data_url(content: &[u8]) -> String {
     let mut url = String::from("data:,");
     for byte in content {

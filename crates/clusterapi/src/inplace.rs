@@ -120,7 +120,7 @@ pub(crate) fn is_outdated(metadata: &ObjectMeta, wanted: &Wanted, manager: &Mana
     outdated.any(|outdated| outdated)
 }
 
-/// The labels and annotations that `manager` has applied.
+/// Labels and annotations that `manager` has applied.
 fn owned(metadata: &ObjectMeta, manager: &Manager) -> [BTreeSet<String>; 2] {
     let entries = metadata.managed_fields.iter().flatten();
     let ours = entries.filter(|entry| is_applied(entry) && is_by(entry, &[manager.name]));

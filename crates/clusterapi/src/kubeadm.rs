@@ -17,7 +17,7 @@ use crate::cloudinit::yaml;
 /// Feature gate for kubelets of joining control plane machines: they use their local API server.
 pub(crate) const LOCAL_MODE: &str = "ControlPlaneKubeletLocalMode";
 
-/// An API version of kubeadm's configuration.
+/// API version of kubeadm's configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ApiVersion {
     /// Kubernetes 1.22 to 1.30.
@@ -64,13 +64,13 @@ pub struct UnsupportedVersion {
 /// Fields of a ClusterConfiguration from the Cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterFacts {
-    /// The name of the Cluster.
+    /// Name of the Cluster.
     pub cluster_name: String,
     /// `host:port`.
     pub control_plane_endpoint: String,
-    /// The Kubernetes version, with `v`.
+    /// Kubernetes version, with `v`.
     pub kubernetes_version: String,
-    /// The domain of Services.
+    /// Domain of Services.
     pub dns_domain: Option<String>,
     /// Pod ranges, comma separated.
     pub pod_subnet: Option<String>,
@@ -88,7 +88,7 @@ pub fn cluster_document(
     yaml::document(&cluster_configuration(config, facts, timeouts, version))
 }
 
-/// The [`ClusterConfiguration`] as a value, also for the ConfigMap `kubeadm-config`.
+/// [`ClusterConfiguration`] as a value, also for the ConfigMap `kubeadm-config`.
 pub fn cluster_configuration(
     config: &ClusterConfiguration,
     facts: &ClusterFacts,
@@ -156,7 +156,7 @@ pub fn cluster_configuration(
     Value::Object(fields)
 }
 
-/// The [`InitConfiguration`] of the first machine.
+/// [`InitConfiguration`] of the first machine.
 pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String {
     let mut fields = fields(config);
     head(&mut fields, version, "InitConfiguration");
@@ -178,7 +178,7 @@ pub fn init_document(config: &InitConfiguration, version: ApiVersion) -> String 
     yaml::document(&Value::Object(fields))
 }
 
-/// The [`JoinConfiguration`] of any other machine.
+/// [`JoinConfiguration`] of any other machine.
 pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String {
     let mut fields = fields(config);
     head(&mut fields, version, "JoinConfiguration");
@@ -205,7 +205,7 @@ pub fn join_document(config: &JoinConfiguration, version: ApiVersion) -> String 
     yaml::document(&Value::Object(fields))
 }
 
-/// The fields of `cluster` for the ClusterConfiguration of machines with this Kubernetes version.
+/// Fields of `cluster` for the ClusterConfiguration of machines with this Kubernetes version.
 pub fn facts_of(cluster: &Cluster, version: &str) -> ClusterFacts {
     let network = cluster.spec.cluster_network.clone().unwrap_or_default();
     let joined = |ranges: Option<NetworkRanges>| ranges.map(|ranges| ranges.cidr_blocks.join(","));

@@ -44,14 +44,14 @@ use plan::{Facts, Plan};
 /// Interval at which the token of a machine without a Node is extended: a third of its lifetime.
 const TOKEN_CHECK: Duration = Duration::from_secs(token::TTL.as_secs() / 3);
 
-/// The context of the reconciler.
+/// Context of the reconciler.
 struct Scope {
     context: Arc<Context>,
     /// [`Cluster`]s with a deleted lock: no read of the lock in each reconcile.
     released: Memory<Cluster, ()>,
 }
 
-/// A KubeadmConfig with its Machine and Cluster.
+/// KubeadmConfig with its Machine and Cluster.
 struct Subject {
     config: Arc<KubeadmConfig>,
     machine: Arc<Machine>,
@@ -373,7 +373,7 @@ fn matching(
         .collect()
 }
 
-/// A time in the format of Kubernetes.
+/// Time in the format of Kubernetes.
 fn rfc3339(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

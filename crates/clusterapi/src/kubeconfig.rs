@@ -1,4 +1,4 @@
-//! The administrator's kubeconfig of a workload cluster, in Secret `<cluster>-kubeconfig`.
+//! Administrator's kubeconfig of a workload cluster, in Secret `<cluster>-kubeconfig`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use crate::cloudinit::yaml;
 use crate::pki::store::{self, StoreError};
 use crate::pki::{self, KeyMaterial, PkiError};
 
-/// The data key of the Secret.
+/// Data key of the Secret.
 const VALUE: &str = "value";
 /// Remaining validity of the client certificate below which it is rotated: half a year.
 const ROTATE_BEFORE: Duration = Duration::from_secs(365 * 86_400 / 2);
 
-/// The parameters of a kubeconfig.
+/// Parameters of a kubeconfig.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The name of the Cluster.
+    /// Name of the Cluster.
     pub cluster: String,
     /// `https://host:port` of the workload API server.
     pub server: String,
-    /// The CA of the cluster, with its key.
+    /// CA of the cluster, with its key.
     pub ca: KeyMaterial,
-    /// The algorithm of the client key.
+    /// Algorithm of the client key.
     pub algorithm: EncryptionAlgorithm,
-    /// The controlling owner of the Secret.
+    /// Controlling owner of the Secret.
     pub owner: OwnerReference,
 }
 
-/// The result of [`ensure`].
+/// Result of [`ensure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The kubeconfig exists, and its certificate is not about to expire.
@@ -53,7 +53,7 @@ pub enum Outcome {
     ForeignExpiring,
 }
 
-/// The name of the Secret of `cluster`.
+/// Name of the Secret of `cluster`.
 pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }
@@ -130,7 +130,7 @@ async fn render(recipe: Recipe, now: Timestamp) -> Result<SecretString, PkiError
         .map_err(|_| PkiError::Interrupted)?
 }
 
-/// The kubeconfig as YAML, with the names of clusterctl.
+/// kubeconfig as YAML, with the names of clusterctl.
 pub fn document(
     cluster: &str,
     server: &str,

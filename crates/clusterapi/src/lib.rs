@@ -89,7 +89,7 @@ pub const CONTROLLERS: [&str; 10] = [
     "kubeadmcontrolplane",
 ];
 
-/// The options of the controllers.
+/// Options of the controllers.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// [`Metrics`] registry of the reconciles.
@@ -158,7 +158,7 @@ pub async fn run_topologies(client: Client, options: Options, shutdown: Cancella
     futures::future::join_all(controllers).await;
 }
 
-/// The futures of the controllers.
+/// Futures of the controllers.
 fn controllers(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
     let has = |provider| context.options.providers.contains(&provider);
     let mut all = match has(Provider::Core) {
@@ -179,7 +179,7 @@ fn controllers(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
     all
 }
 
-/// The controllers of cluster.x-k8s.io.
+/// Controllers of cluster.x-k8s.io.
 fn core(context: &Arc<Context>) -> Vec<BoxFuture<'static, ()>> {
     let (classes, checks) = (context.feed(), context.feed());
     vec![

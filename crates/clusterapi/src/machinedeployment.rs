@@ -26,7 +26,7 @@ pub(crate) mod rollout;
 mod status;
 mod write;
 
-/// The duties of the reconcile of a deployment.
+/// Duties of the reconcile of a deployment.
 type Duties = crate::duties::Duties<Error>;
 
 /// Runs the controller until shutdown.
@@ -154,7 +154,7 @@ async fn ensure_metadata(
     Ok(stored.doing(|| of("changing", deployment))?.is_some())
 }
 
-/// The [`MachineSet`]s of `deployment`, oldest first, from the cache.
+/// [`MachineSet`]s of `deployment`, oldest first, from the cache.
 pub(crate) fn members(ctx: &Context, deployment: &MachineDeployment) -> Vec<Arc<MachineSet>> {
     let namespace = deployment.namespace().unwrap_or_default();
     let cluster = &deployment.spec.cluster_name;
@@ -168,7 +168,7 @@ fn oldest_first(mut sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
     sets
 }
 
-/// The [`Machine`]s of `sets`, from the cache.
+/// [`Machine`]s of `sets`, from the cache.
 fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
     let Some(first) = sets.first() else {
         return Vec::new();

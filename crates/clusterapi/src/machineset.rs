@@ -29,7 +29,7 @@ mod scale;
 mod status;
 mod sync;
 
-/// The duties of the reconcile of a set.
+/// Duties of the reconcile of a set.
 type Duties = crate::duties::Duties<Error>;
 
 /// Runs the controller until shutdown.

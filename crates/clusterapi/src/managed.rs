@@ -143,7 +143,7 @@ fn of_name(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>
     reference.into_iter().collect()
 }
 
-/// The [`Cluster`]s of a class.
+/// [`Cluster`]s of a class.
 fn of_class(ctx: &Context, namespace: &str, name: &str) -> Vec<ObjectRef<Cluster>> {
     let all = ctx.clusters.using_class(namespace, name).into_iter();
     all.map(|cluster| ObjectRef::from_obj(cluster.as_ref()))

@@ -13,10 +13,10 @@ use operator::events::Type;
 
 use crate::{Context, duties, pause};
 
-/// The start of the sentence for a check that passes without intervention.
+/// Start of the sentence for a check that passes without intervention.
 pub(crate) const WAITING: &str = "Waiting for ";
 
-/// An event to publish.
+/// Event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct News {
     type_: Type,
@@ -131,7 +131,7 @@ fn pause_of_any(before: &[Condition], after: &[Condition]) -> Option<News> {
     }
 }
 
-/// The events of a [`Cluster`].
+/// Events of a [`Cluster`].
 pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
     let name = after.name_any();
     let mut news: Vec<_> = pause_of_any(before.conditions(), after.conditions())
@@ -180,7 +180,7 @@ pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&st
     news
 }
 
-/// The reasons of `Deleting` up to the end of the drain.
+/// Reasons of `Deleting` up to the end of the drain.
 const UNDRAINED: [&str; 4] = ["", "NotDeleting", "WaitingForPreDrainHook", "DrainingNode"];
 
 fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
@@ -237,7 +237,7 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
     news
 }
 
-/// The events of a [`MachineDeployment`].
+/// Events of a [`MachineDeployment`].
 pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeployment) -> Vec<News> {
     let (before, after) = (before.conditions(), after.conditions());
     let reason = match conditions::is_true(after, "RollingOut") {
@@ -251,7 +251,7 @@ pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeploymen
     news.chain(obstacle).chain(paused).collect()
 }
 
-/// The begin and the end of a roll-out.
+/// Begin and end of a rollout.
 pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News> {
     let rolls = |list| conditions::is_true(list, "RollingOut");
     match (rolls(before), rolls(after)) {
@@ -285,7 +285,7 @@ pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -
     Some(News::new(type_, reason, "CreateMachine", note))
 }
 
-/// The words before the list of obstacles in `RollingOut`, `ScalingUp` and `ScalingDown`.
+/// Words before the list of obstacles in `RollingOut`, `ScalingUp` and `ScalingDown`.
 pub(crate) const BLOCKED: &str = "is blocked because:";
 
 fn obstacles(list: &[Condition]) -> Option<&Condition> {
@@ -294,7 +294,7 @@ fn obstacles(list: &[Condition]) -> Option<&Condition> {
     found.find(|found| found.message.contains(BLOCKED))
 }
 
-/// The obstacles in a message of `RollingOut`, `ScalingUp` or `ScalingDown`.
+/// Obstacles in a message of `RollingOut`, `ScalingUp` or `ScalingDown`.
 pub(crate) fn list_of_obstacles(message: &str) -> Vec<&str> {
     let (_, list) = message.split_once(BLOCKED).unwrap_or_default();
     let lines = list

@@ -15,7 +15,7 @@ pub(crate) fn owner<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference
     }
 }
 
-/// A reference to `object` as the controller.
+/// Reference to `object` as the controller.
 pub(crate) fn controller<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference {
     OwnerReference {
         controller: Some(true),
@@ -24,7 +24,7 @@ pub(crate) fn controller<K: Resource<DynamicType = ()>>(object: &K) -> OwnerRefe
     }
 }
 
-/// The controller of the object with this metadata.
+/// Controller of the object with this metadata.
 pub(crate) fn controller_of(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     metadata
         .owner_references

@@ -7,7 +7,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::{Resource, ResourceExt};
 use api::names::PAUSED_ANNOTATION;
 
-/// The condition type `Paused`.
+/// Condition type `Paused`.
 pub(crate) const PAUSED: &str = "Paused";
 
 /// Reason for the pause of an object of a paused [`Cluster`].
@@ -31,7 +31,7 @@ pub(crate) fn reason<K: Resource<DynamicType = ()>>(
     (!reasons.is_empty()).then(|| reasons.join(", "))
 }
 
-/// The condition `Paused`; false without a reason.
+/// Condition `Paused`; false without a reason.
 pub(crate) fn verdict(reason: Option<&str>) -> Verdict {
     match reason {
         Some(why) => Verdict::new(PAUSED, true, "Paused").because(why),

@@ -38,16 +38,16 @@ const BACKDATE: Duration = Duration::from_secs(300);
 const DAY: Duration = Duration::from_secs(86_400);
 /// Default validity of CA certificates: 10 years, as in kubeadm.
 pub const CA_DAYS: i32 = 3650;
-/// The validity of the administrator's client certificate: a year.
+/// Validity of the administrator's client certificate: a year.
 pub const CLIENT_VALIDITY: Duration = Duration::from_secs(365 * 86_400);
 
-/// An error about a key or a certificate.
+/// Error about a key or a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
     /// A key could not be generated.
     #[error("cannot generate a {algorithm} key")]
     Generate {
-        /// The algorithm of the key.
+        /// Algorithm of the key.
         algorithm: &'static str,
         /// The cause.
         #[source]
@@ -56,7 +56,7 @@ pub enum PkiError {
     /// A certificate could not be signed.
     #[error("cannot sign the certificate of {subject}")]
     Sign {
-        /// The subject of the certificate.
+        /// Subject of the certificate.
         subject: String,
         /// The cause.
         #[source]
@@ -65,13 +65,13 @@ pub enum PkiError {
     /// A text is not a private key in a supported format.
     #[error("{what} is not a private key in PEM form (PKCS#8, PKCS#1 or SEC 1; RSA or ECDSA)")]
     Key {
-        /// The source of the text; never the key.
+        /// Source of the text; never the key.
         what: &'static str,
     },
     /// A text is not a certificate.
     #[error("{what} is not a certificate in PEM form")]
     Certificate {
-        /// The source of the text.
+        /// Source of the text.
         what: &'static str,
     },
     /// The blocking task that generates a key did not finish.
@@ -82,7 +82,7 @@ pub enum PkiError {
 /// Private key with its certificate (or, for service accounts, its public key), both in PEM.
 #[derive(Clone)]
 pub struct KeyMaterial {
-    /// The certificate; for service accounts the public key.
+    /// Certificate; for service accounts the public key.
     pub public: Arc<str>,
     /// Private key; absent if a user supplied a CA without its key.
     pub private: Option<SecretString>,
@@ -94,7 +94,7 @@ impl std::fmt::Debug for KeyMaterial {
     }
 }
 
-/// The purpose of key material.
+/// Purpose of key material.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// The CA of the cluster.
@@ -118,7 +118,7 @@ impl Purpose {
         Purpose::ServiceAccount,
     ];
 
-    /// The suffix of the Secret's name.
+    /// Suffix of the Secret's name.
     pub fn suffix(self) -> &'static str {
         match self {
             Purpose::Cluster => "ca",
@@ -129,7 +129,7 @@ impl Purpose {
         }
     }
 
-    /// The name of the Secret of `cluster`.
+    /// Name of the Secret of `cluster`.
     pub fn secret_name(self, cluster: &str) -> String {
         format!("{cluster}-{}", self.suffix())
     }
@@ -145,7 +145,7 @@ impl Purpose {
         }
     }
 
-    /// The paths of the certificate (public key) and the key below `/etc/kubernetes/pki`.
+    /// Paths of the certificate (public key) and the key below `/etc/kubernetes/pki`.
     pub fn files(self) -> (&'static str, &'static str) {
         match self {
             Purpose::Cluster => ("ca.crt", "ca.key"),
@@ -236,7 +236,7 @@ pub fn public_key_hash(certificate: &str) -> Result<String, PkiError> {
     })
 }
 
-/// The end of the validity of a certificate.
+/// End of the validity of a certificate.
 ///
 /// # Errors
 /// When `certificate` cannot be parsed.
@@ -331,7 +331,7 @@ fn ca_certificate(key: &KeyPair, days: i32, now: Timestamp) -> Result<String, Pk
     Ok(certificate.pem())
 }
 
-/// The validity, from [`BACKDATE`] before now, in seconds since 1970.
+/// Validity, from [`BACKDATE`] before now, in seconds since 1970.
 fn validity(now: Timestamp, length: Duration) -> (Duration, Duration) {
     let now = Duration::from_secs(u64::try_from(now.as_second()).unwrap_or(0));
     (now.saturating_sub(BACKDATE), now.saturating_add(length))

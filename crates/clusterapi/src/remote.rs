@@ -43,7 +43,7 @@ pub struct ClusterKey {
 }
 
 impl ClusterKey {
-    /// The Cluster `name` in `namespace`.
+    /// Cluster `name` in `namespace`.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -64,7 +64,7 @@ impl std::fmt::Display for ClusterKey {
 pub struct NotConnected {
     /// The cluster.
     pub cluster: ClusterKey,
-    /// The last error, if any.
+    /// Last error, if any.
     pub reason: String,
     /// True before the end of the first attempt to connect: the state of the cluster is unknown.
     pub connecting: bool,
@@ -77,7 +77,7 @@ impl operator::retry::Retry for NotConnected {
     }
 }
 
-/// A change of a connection or of a Node.
+/// Change of a connection or of a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The cluster is connected.
@@ -90,13 +90,13 @@ pub enum Change {
         cluster: ClusterKey,
         /// Name of the Node.
         name: String,
-        /// The `spec.providerID` of the Node.
+        /// `spec.providerID` of the Node.
         provider_id: Option<String>,
     },
 }
 
 impl Change {
-    /// The cluster that changed.
+    /// Cluster that changed.
     pub fn cluster(&self) -> &ClusterKey {
         match self {
             Change::Connected(cluster) | Change::Disconnected(cluster) => cluster,
@@ -105,16 +105,16 @@ impl Change {
     }
 }
 
-/// The state of a connection.
+/// State of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// True if there is a connection.
     pub connected: bool,
-    /// The last response of the cluster.
+    /// Last response of the cluster.
     pub last_success: Option<Timestamp>,
     /// When the first attempt to connect started.
     pub since: Option<Timestamp>,
-    /// The error of the last attempt or probe; `None` after a success.
+    /// Error of the last attempt or probe; `None` after a success.
     pub problem: Option<String>,
     /// Uid of the namespace kube-system, the identity of the cluster for programs in it, read at the start of the
     /// connection; `None` if unreadable.
@@ -187,7 +187,7 @@ impl Remote {
         }
     }
 
-    /// A client for `cluster`.
+    /// Client for `cluster`.
     ///
     /// # Errors
     /// If there is no connection.
@@ -204,7 +204,7 @@ impl Remote {
         self.with(cluster, |link| link.client.clone())
     }
 
-    /// The [`Node`]s of `cluster`, from the cache, without images and managed fields.
+    /// [`Node`]s of `cluster`, from the cache, without images and managed fields.
     ///
     /// # Errors
     /// If there is no connection.
@@ -230,7 +230,7 @@ impl Remote {
         self.with(cluster, |link| link.nodes.state_filter(is_it))
     }
 
-    /// The clusters that are connected.
+    /// Clusters that are connected.
     pub fn connected(&self) -> Vec<ClusterKey> {
         let clusters = self.inner.clusters.lock();
         let connected = clusters
@@ -239,7 +239,7 @@ impl Remote {
         connected.map(|(cluster, _)| cluster.clone()).collect()
     }
 
-    /// The state of the connection to `cluster`.
+    /// State of the connection to `cluster`.
     pub fn health(&self, cluster: &ClusterKey) -> Health {
         let clusters = self.inner.clusters.lock();
         clusters

@@ -10,7 +10,7 @@ use api::conditions::{self, Status, Verdict};
 use api::core::v1beta2::{ConditionGate, Polarity};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// A condition in a summary.
+/// Condition in a summary.
 #[derive(Clone, Debug)]
 pub(crate) struct Part<'a> {
     /// Type of the condition.
@@ -47,7 +47,7 @@ impl<'a> Part<'a> {
         self
     }
 
-    /// The condition of a gate in a spec.
+    /// Condition of a gate in a spec.
     pub(crate) fn gate(gate: &'a ConditionGate) -> Self {
         let polarity = gate.polarity.unwrap_or(Polarity::Positive);
         Self {
@@ -58,7 +58,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The reasons of a derived condition.
+/// Reasons of a derived condition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reasons {
     /// For `True`.

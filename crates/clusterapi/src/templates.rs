@@ -23,7 +23,7 @@ pub(crate) async fn set_owner_of_templates(
     }
 }
 
-/// Adds `cluster` as owner of the template of a `reference`. A missing template is reported by its clone.
+/// Adds `cluster` as owner of the template of a `reference`. A missing template is reported when it is cloned.
 pub(crate) async fn set_owner_of_template(
     ctx: &Context,
     reference: &ContractReference,

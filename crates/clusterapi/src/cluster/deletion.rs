@@ -26,7 +26,7 @@ use crate::error::{Doing, is_absent};
 use crate::summary::some_of;
 use crate::{CLUSTER_FINALIZER, Context, Error, owners, pause};
 
-/// The maximum length of a label value.
+/// Maximum length of a label value.
 const LONGEST_LABEL: usize = 63;
 
 /// Performs the next step of the deletion of `cluster`, and reports the remaining ones.

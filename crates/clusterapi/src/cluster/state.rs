@@ -87,7 +87,7 @@ pub(super) fn conclude(cluster: &mut Cluster, verdicts: Vec<Verdict>, now: Times
     }
 }
 
-/// The phase, by the rules of Cluster API.
+/// Phase, by the rules of Cluster API.
 pub(super) fn phase(cluster: &Cluster) -> ClusterPhase {
     let referring =
         cluster.spec.infrastructure_ref.is_some() || cluster.spec.control_plane_ref.is_some();

@@ -1,4 +1,4 @@
-//! The status of a ClusterClass. Pure.
+//! Status of a ClusterClass. Pure.
 
 use api::conditions::{self, Status, Verdict};
 use api::core::v1beta2::{ClassStatusDefinition, ClassStatusVariable, ClusterClass};

@@ -13,7 +13,7 @@ use operator::words::chain;
 use super::manifest::Manifest;
 use super::plan::{Cause, Problem};
 
-/// The field manager of the strategy Reconcile.
+/// Field manager of the strategy Reconcile.
 const MANAGER: &str = "ferrostack-clusterresourceset";
 /// Default namespace of namespaced objects, as with kubectl.
 const NAMESPACE: &str = "default";

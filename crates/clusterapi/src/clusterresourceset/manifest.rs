@@ -1,4 +1,4 @@
-//! The objects in the data of a ConfigMap or Secret. Pure.
+//! Objects in the data of a ConfigMap or Secret. Pure.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ const FIRST: [&str; 9] = [
 /// Object, with its place in the data.
 #[derive(Clone, Debug)]
 pub(super) struct Manifest {
-    /// The place in the data, such as `key cni.yaml, document 2`.
+    /// Place in the data, such as `key cni.yaml, document 2`.
     pub(super) place: String,
     /// The object.
     pub(super) object: DynamicObject,
 }
 
-/// The data of a ConfigMap or Secret.
+/// Data of a ConfigMap or Secret.
 pub(super) type Data = BTreeMap<String, Vec<u8>>;
 
 /// Hash of the data, identical to the hash of the Go controllers: a set moved from the Go controllers applies nothing

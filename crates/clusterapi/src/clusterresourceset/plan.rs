@@ -10,7 +10,7 @@ use api::k8s_openapi::jiff::Timestamp;
 use super::source::Source;
 use crate::summary::some_of;
 
-/// The type of the condition.
+/// Type of the condition.
 pub(super) const APPLIED: &str = "ResourcesApplied";
 
 /// Maximum number of problems of one Cluster in the message of the condition.
@@ -32,7 +32,7 @@ pub(super) enum Outcome {
 /// Reason why a resource could not be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// The sentence for the condition.
+    /// Sentence for the condition.
     pub(super) message: String,
     /// Source of the problem, where a change makes a further attempt worthwhile.
     pub(super) cause: Cause,

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Hashes of the resources of a set, each with the hashed resourceVersion.
 pub(super) type Hashes = BTreeMap<ResourceRef, (String, String)>;
 
-/// A resource of a set.
+/// Resource of a set.
 pub(super) struct Source {
     pub(super) resource: ResourceRef,
     /// Hash of the data, if computed.

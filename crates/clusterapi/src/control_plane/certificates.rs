@@ -47,7 +47,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// The name of the static Pod.
+    /// Name of the static Pod.
     fn pod(&self) -> String {
         format!("{}-{}", Component::ApiServer.name(), self.node)
     }

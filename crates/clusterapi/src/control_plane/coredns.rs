@@ -64,13 +64,13 @@ pub(super) struct Upgrade {
     key: String,
     /// Content of the Corefile in use.
     before: String,
-    /// The Corefile for the new image.
+    /// Corefile for the new image.
     after: String,
-    /// The content of the ConfigMap.
+    /// Content of the ConfigMap.
     stored: BTreeMap<String, String>,
 }
 
-/// A write of an upgrade.
+/// Write of an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Write<'a> {
     /// Sets keys of the ConfigMap.

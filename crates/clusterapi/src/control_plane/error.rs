@@ -11,7 +11,7 @@ use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
-/// An error of the reconcile of a control plane.
+/// Error of the reconcile of a control plane.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlPlaneError {
     /// A request to an API server failed, or an object of a provider could not be used.

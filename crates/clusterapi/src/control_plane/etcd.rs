@@ -49,7 +49,7 @@ impl Member {
     }
 }
 
-/// The observed state of etcd.
+/// Observed state of etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum View {
     /// External etcd, not managed here.

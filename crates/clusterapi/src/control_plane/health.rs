@@ -8,7 +8,7 @@ use api::kube::ResourceExt;
 
 use super::etcd;
 
-/// A static Pod of the control plane.
+/// Static Pod of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component {
     ApiServer,
@@ -25,7 +25,7 @@ impl Component {
         Component::Etcd,
     ];
 
-    /// The prefix of the Pod's name, and the value of its label `component`.
+    /// Prefix of the Pod's name, and the value of its label `component`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Component::ApiServer => "kube-apiserver",
@@ -35,7 +35,7 @@ impl Component {
         }
     }
 
-    /// The type of the Machine's condition.
+    /// Type of the Machine's condition.
     pub(super) fn condition(self) -> &'static str {
         match self {
             Component::ApiServer => "APIServerPodHealthy",
@@ -65,7 +65,7 @@ pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
         .collect()
 }
 
-/// The observed state of the workload cluster.
+/// Observed state of the workload cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) pods: &'a [Arc<Pod>],

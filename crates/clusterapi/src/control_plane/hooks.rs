@@ -11,10 +11,10 @@ use serde_json::json;
 
 use super::{ControlPlaneError, error};
 
-/// The annotation of this hook.
+/// Annotation of this hook.
 pub(super) const PRE_TERMINATE: &str =
     "pre-terminate.delete.hook.machine.cluster.x-k8s.io/kcp-cleanup";
-/// The prefix of all pre-terminate hooks.
+/// Prefix of all pre-terminate hooks.
 const ANY_PRE_TERMINATE: &str = "pre-terminate.delete.hook.machine.cluster.x-k8s.io";
 
 /// Removes the hook from a [`Machine`].

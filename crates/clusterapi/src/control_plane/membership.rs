@@ -15,7 +15,7 @@ pub(super) enum Membership {
     Outside,
     /// [`Member`] of the machine.
     Member(Standing),
-    /// Several candidates without another machine: the machine has neither a Node nor an address to tell them apart.
+    /// Candidates without another machine: this machine has neither a Node nor an address to tell them apart.
     Unclear(Vec<Standing>),
 }
 

@@ -1,4 +1,4 @@
-//! The observed state of a control plane.
+//! Observed state of a control plane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,11 +33,11 @@ const YOUNG: SignedDuration = SignedDuration::from_mins(5);
 /// connection after 5 s.
 const FRESH: SignedDuration = SignedDuration::from_secs(15);
 
-/// The observed state of a control plane.
+/// Observed state of a control plane.
 pub(super) struct Observation {
-    /// The input of the plan.
+    /// Input of the plan.
     pub(super) facts: Facts,
-    /// The machines of the control plane, oldest first.
+    /// Machines of the control plane, oldest first.
     pub(super) machines: Vec<Seen>,
     /// Stand-alone machines of the cluster.
     pub(super) orphans: Vec<Orphan>,
@@ -45,7 +45,7 @@ pub(super) struct Observation {
     pub(super) workload: Option<Reached>,
     /// True before the end of the first attempt to connect, so that the reported conditions stay.
     pub(super) connecting: bool,
-    /// The members of etcd.
+    /// Members of etcd.
     pub(super) etcd: View,
     /// True if the creation of a machine waits for connections between members of etcd.
     pub(super) awaits_etcd: bool,
@@ -53,11 +53,11 @@ pub(super) struct Observation {
     pub(super) recovery: Recovery,
     /// State of [`CoreDns`].
     pub(super) coredns: CoreDns,
-    /// The time of the observation.
+    /// Time of the observation.
     pub(super) now: Timestamp,
 }
 
-/// A machine and the conditions derived for it.
+/// Machine and the conditions derived for it.
 pub(super) struct Seen {
     pub(super) machine: Machine,
     /// Conditions of this controller for the machine.
@@ -74,7 +74,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    /// The existing Nodes with an etcd Pod.
+    /// Existing Nodes with an etcd Pod.
     pub(super) fn etcd_nodes(&self) -> Vec<String> {
         let of = |pod: &Arc<Pod>| health::node_of(pod, Component::Etcd).map(str::to_owned);
         let mut nodes: Vec<_> = self.pods.iter().filter_map(of).collect();
@@ -396,7 +396,7 @@ fn reach(scope: &Scope, subject: &Subject) -> Option<Reached> {
     })
 }
 
-/// The input of the plan about [`Etcd`].
+/// Input of the plan about [`Etcd`].
 fn facts_of_etcd(etcd: &View) -> Etcd {
     match etcd {
         View::External => Etcd::External,

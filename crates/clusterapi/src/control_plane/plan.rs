@@ -1,4 +1,4 @@
-//! The next step of a control plane: a pure function of the observed state.
+//! Next step of a control plane: a pure function of the observed state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::membership::Membership;
 use super::quorum::Members;
 use crate::summary::{FIRST_NODE, INFRASTRUCTURE};
 
-/// The input of the plan.
+/// Input of the plan.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     /// Desired number of machines.
@@ -38,7 +38,7 @@ pub(super) struct Facts {
     pub(super) rollout_after: Option<Duration>,
 }
 
-/// The input of the plan about etcd.
+/// Input of the plan about etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Etcd {
     /// External, not managed here.
@@ -63,7 +63,7 @@ impl Etcd {
     }
 }
 
-/// The input of the plan about one machine.
+/// Input of the plan about one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct MachineFacts {
     pub(super) name: String,

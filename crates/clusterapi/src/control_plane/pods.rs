@@ -28,7 +28,7 @@ pub(super) struct Watches {
     shutdown: CancellationToken,
 }
 
-/// The state of the first list.
+/// State of the first list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
     /// Not complete.

@@ -3,7 +3,7 @@
 //! etcd works as long as a majority of its voting members does (etcd documentation, "Failure tolerance"). A learner
 //! does not vote; while there is one, no other membership change is safe.
 
-/// The numbers of members of an etcd cluster.
+/// Numbers of members of an etcd cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     /// Voting members.

@@ -80,7 +80,7 @@ pub(super) struct Loss {
     objection: Option<String>,
 }
 
-/// A machine of the control plane.
+/// Machine of the control plane.
 #[derive(Clone, Debug, Default)]
 struct Candidate {
     name: String,

@@ -32,7 +32,7 @@ const REMEDIATE: &str = "cluster.x-k8s.io/remediate-machine";
 /// Default period without a failure after which the retry count is reset.
 const MIN_HEALTHY: Duration = Duration::from_secs(3600);
 
-/// The value of both annotations.
+/// Value of both annotations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
@@ -41,7 +41,7 @@ pub(super) struct Record {
     pub(super) retry_count: i32,
 }
 
-/// The decision about unhealthy machines.
+/// Decision about unhealthy machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// No machine is unhealthy.
@@ -122,7 +122,7 @@ pub(super) fn status(record: Record) -> LastRemediation {
     }
 }
 
-/// A machine that waits for remediation.
+/// Machine that waits for remediation.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) name: String,

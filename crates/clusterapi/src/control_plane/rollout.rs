@@ -80,7 +80,7 @@ where
     }
 }
 
-/// The binding as kubeadm creates it.
+/// Binding as kubeadm creates it.
 fn binding_of_administrators() -> ClusterRoleBinding {
     ClusterRoleBinding {
         metadata: named(ADMINISTRATORS),
@@ -89,7 +89,7 @@ fn binding_of_administrators() -> ClusterRoleBinding {
     }
 }
 
-/// The [`Role`] as kubeadm creates it (`uploadconfig`).
+/// [`Role`] as kubeadm creates it (`uploadconfig`).
 fn role_of_kubelets() -> Role {
     Role {
         metadata: named(KUBELETS),
@@ -223,7 +223,7 @@ async fn kube_proxy(
     Ok(())
 }
 
-/// The ClusterConfiguration of the spec.
+/// ClusterConfiguration of the spec.
 fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
     let spec = &subject.plane.spec;
     let version: Version = spec.version.parse()?;

@@ -1,4 +1,4 @@
-//! The prerequisites of a control plane: certificates and the administrator's kubeconfig.
+//! Prerequisites of a control plane: certificates and the administrator's kubeconfig.
 
 use api::bootstrap::v1beta2::{ClusterConfiguration, EncryptionAlgorithm};
 use api::k8s_openapi::api::core::v1::Secret;

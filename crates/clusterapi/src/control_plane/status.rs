@@ -1,4 +1,4 @@
-//! The status of a control plane.
+//! Status of a control plane.
 
 use std::collections::BTreeMap;
 
@@ -94,7 +94,7 @@ pub(super) fn deleting(
     after
 }
 
-/// The object with the status for the observed state and the current [`Step`].
+/// Object with the status for the observed state and the current [`Step`].
 pub(super) fn after(
     plane: &KubeadmControlPlane,
     seen: &Observation,
@@ -211,7 +211,7 @@ fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Mac
     status.version = status.versions.first().map(|oldest| oldest.version.clone());
 }
 
-/// The versions of the [`Machine`]s, oldest first.
+/// Versions of the [`Machine`]s, oldest first.
 fn versions(machines: &[&Machine]) -> Vec<VersionCount> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for version in machines

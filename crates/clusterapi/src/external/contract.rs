@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use super::Contract;
 
-/// A condition of a provider's object, with the fields of the contract.
+/// Condition of a provider's object, with the fields of the contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Seen {
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// The reason in CamelCase.
+    /// Reason in CamelCase.
     pub reason: String,
     /// The message.
     pub message: String,
@@ -60,7 +60,7 @@ pub fn text<'a>(object: &'a DynamicObject, path: &str) -> Option<&'a str> {
         .filter(|text| !text.is_empty())
 }
 
-/// The number at the JSON pointer `path`.
+/// Number at the JSON pointer `path`.
 pub fn number(object: &DynamicObject, path: &str) -> Option<i32> {
     object
         .data

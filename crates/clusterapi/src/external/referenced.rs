@@ -16,7 +16,7 @@ use super::{Contract, External, ExternalError, contract};
 use crate::duties::Duties;
 use crate::owners;
 
-/// The observed state of a referenced object.
+/// Observed state of a referenced object.
 #[derive(Clone, Debug)]
 pub(crate) enum Referenced {
     /// The reference is not set.
@@ -73,7 +73,7 @@ impl External {
     }
 }
 
-/// The object's condition `from` as the condition `type_`. Without that condition, `done` decides: true if the object
+/// Object's condition `from` as the condition `type_`. Without that condition, `done` decides: true if the object
 /// reports by the contract that its `task`, such as `create the machine`, is done.
 pub(crate) fn mirrored(
     type_: &'static str,

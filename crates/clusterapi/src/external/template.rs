@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 use super::ExternalError;
 use crate::inplace::{Manager, Wanted};
 
-/// A request to clone a template.
+/// Request to clone a template.
 #[derive(Clone, Debug)]
 pub struct CloneRequest<'a> {
     /// Template, of a kind ending in `Template`.
     pub template: &'a ContractReference,
-    /// The namespace of the template and of the object.
+    /// Namespace of the template and of the object.
     pub namespace: &'a str,
     /// Name of the object.
     pub name: &'a str,
     /// Cluster of the object.
     pub cluster_name: &'a str,
-    /// The owner of the object.
+    /// Owner of the object.
     pub owner: Option<OwnerReference>,
     /// Labels and annotations of the machine, in addition to the template's.
     pub metadata: Wanted,

@@ -16,7 +16,7 @@ use topology::names::OWNED_LABEL;
 
 use crate::references::contract;
 
-/// A key of the index, within a namespace.
+/// Key of the index, within a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// All objects.
@@ -29,7 +29,7 @@ pub enum Key {
     Secret(String),
     /// Objects of any namespace with the ClusterClass of this name, in the namespace of the key.
     Class {
-        /// The namespace of the class.
+        /// Namespace of the class.
         namespace: String,
         /// Name of the class.
         name: String,
@@ -47,9 +47,9 @@ impl Key {
     }
 }
 
-/// A kind with index keys.
+/// Kind with index keys.
 pub trait Indexed {
-    /// The keys of this object.
+    /// Keys of this object.
     fn keys(&self) -> Vec<Key>;
 }
 
@@ -178,7 +178,7 @@ impl Indexed for KubeadmConfig {
     }
 }
 
-/// The cluster, and the template of the machines.
+/// Cluster, and the template of the machines.
 impl Indexed for KubeadmControlPlane {
     fn keys(&self) -> Vec<Key> {
         let template = &self.spec.machine_template.spec.infrastructure_ref;

@@ -16,7 +16,7 @@ pub struct Memory<K: Resource<DynamicType = ()> + 'static, V> {
     store: Store<K>,
 }
 
-/// A map of values by the UID of an object.
+/// Map of values by the UID of an object.
 pub(super) trait Forget: Send + Sync {
     fn forget(&self, uid: &str);
 }
@@ -45,7 +45,7 @@ where
         weak
     }
 
-    /// The value of `object`.
+    /// Value of `object`.
     pub fn get(&self, object: &K) -> Option<V> {
         let uid = object.uid()?;
         self.values.lock().get(&uid).cloned()
@@ -64,7 +64,7 @@ where
         }
     }
 
-    /// The number of values.
+    /// Number of values.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.values.lock().len()

@@ -20,7 +20,7 @@ pub enum ConfigError {
     /// A field is unknown, or has a wrong value.
     #[error("{at}: {problem}")]
     Field {
-        /// The field, such as `systemd.units[0].contents`.
+        /// Field, such as `systemd.units[0].contents`.
         at: String,
         /// Problem, and valid values.
         problem: String,

@@ -40,7 +40,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts for the first machine.
+    /// Parts for the first machine.
     pub(super) fn init(
         subject: &Subject,
         certificates: &Certificates,
@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// The name of the data Secret of a KubeadmConfig.
+/// Name of the data Secret of a KubeadmConfig.
 pub(super) fn secret_name(config: &str) -> String {
     config.to_owned()
 }
@@ -97,7 +97,7 @@ pub(super) fn needed(subject: &Subject) -> Vec<Purpose> {
     }
 }
 
-/// The parameters for certificates of a cluster without a control plane object.
+/// Parameters for certificates of a cluster without a control plane object.
 pub(super) fn certificate_recipe(subject: &Subject) -> Result<Recipe, BootstrapError> {
     let config = subject
         .config
@@ -465,7 +465,7 @@ pub(super) fn external_etcd(config: &KubeadmConfig) -> Option<&ExternalEtcd> {
     cluster.etcd.as_ref()?.external.as_ref()
 }
 
-/// A controlling reference to a [`KubeadmConfig`].
+/// Controlling reference to a [`KubeadmConfig`].
 fn owner(config: &KubeadmConfig) -> OwnerReference {
     config.controller_owner_ref(&()).unwrap_or_default()
 }

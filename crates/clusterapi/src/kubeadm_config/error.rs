@@ -12,7 +12,7 @@ use crate::pki::PkiError;
 use crate::pki::store::StoreError;
 use crate::remote::NotConnected;
 
-/// An error of the creation of bootstrap data.
+/// Error of the creation of bootstrap data.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     /// A request to an API server failed.
@@ -20,7 +20,7 @@ pub enum BootstrapError {
     Api {
         /// The failed action, such as `writing secret demo-md-0-abcde`.
         action: String,
-        /// The error of the request.
+        /// Error of the request.
         #[source]
         source: kube::Error,
     },
@@ -62,9 +62,9 @@ pub enum BootstrapError {
     /// A file is not a valid template of its `contentFormat`.
     #[error("{field}.content ({path}): the template cannot be rendered")]
     Template {
-        /// The field of the file.
+        /// Field of the file.
         field: String,
-        /// The path of the file.
+        /// Path of the file.
         path: String,
         /// Error of the template.
         source: TemplateError,
@@ -100,7 +100,7 @@ pub enum BootstrapError {
          smaller, or let machines download what is large"
     )]
     TooLarge {
-        /// The size in bytes.
+        /// Size in bytes.
         size: usize,
     },
     /// The Secret of the bootstrap data has another owner.

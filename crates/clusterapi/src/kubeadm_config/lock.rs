@@ -16,7 +16,7 @@ use crate::feed::Memory;
 /// Data key of the machine with the lock.
 const INFORMATION: &str = "lock-information";
 
-/// The name of the lock of `cluster`.
+/// Name of the lock of `cluster`.
 pub(super) fn name(cluster: &str) -> String {
     format!("{cluster}-lock")
 }

@@ -1,11 +1,11 @@
-//! The next step of a KubeadmConfig: a pure function of the observed state.
+//! Next step of a KubeadmConfig: a pure function of the observed state.
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::core::v1beta2::Cluster;
 
 use super::{Subject, status};
 
-/// The input of the plan.
+/// Input of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// True if the Cluster or the object is paused.

@@ -1,4 +1,4 @@
-//! The status of a KubeadmConfig.
+//! Status of a KubeadmConfig.
 
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigInitialization, KubeadmConfigStatus};
 use api::conditions::{self, Status, Verdict};

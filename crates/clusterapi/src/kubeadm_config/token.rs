@@ -72,7 +72,7 @@ pub(super) async fn discovery(
     Ok(complete)
 }
 
-/// The token in the spec.
+/// Token in the spec.
 pub(super) fn of_config(config: &KubeadmConfig) -> Option<SecretString> {
     let discovery = config
         .spec

@@ -37,10 +37,10 @@ const NO_VOLUMES: &str = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-
 /// Interval at which Pods and volumes are polled; shorter at first.
 const POLL: Duration = Duration::from_secs(20);
 const POLL_FIRST: Duration = Duration::from_secs(2);
-/// The default of `nodeDeletionTimeoutSeconds`.
+/// Default of `nodeDeletionTimeoutSeconds`.
 const NODE_DELETION_TIMEOUT: i32 = 10;
 
-/// The progress of a deletion.
+/// Progress of a deletion.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
     /// Incomplete, with reason and message; requeued after the duration, if set, or on a change.

@@ -54,7 +54,7 @@ impl Fate {
 /// Message about the remaining objects on the Node, or `None`.
 pub(super) type Left = Option<String>;
 
-/// The progress of a drain.
+/// Progress of a drain.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     /// Remaining Pods.

@@ -11,7 +11,7 @@ use crate::external::{Referenced, contract};
 use crate::remote::{ClusterKey, Health};
 use crate::{Context, Error};
 
-/// The machine's Node in the workload cluster.
+/// Machine's Node in the workload cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
     /// Not looked up: the provider ID is unknown.
@@ -67,7 +67,7 @@ pub(super) async fn gather(
     }
 }
 
-/// The Node with this provider ID, from the cache of the workload cluster.
+/// Node with this provider ID, from the cache of the workload cluster.
 pub(super) fn find(ctx: &Context, cluster: &Cluster, provider_id: Option<&str>) -> Seen {
     let Some(provider_id) = provider_id else {
         return Seen::NotLooked;

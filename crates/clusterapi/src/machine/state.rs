@@ -87,7 +87,7 @@ pub(super) fn conclude(machine: &mut Machine, verdicts: Vec<Verdict>, now: Times
     }
 }
 
-/// The phase, by the rules of Cluster API.
+/// Phase, by the rules of Cluster API.
 pub(super) fn phase(machine: &Machine) -> MachinePhase {
     let provisioned = machine.infrastructure_provisioned();
     if machine.is_deleting() {

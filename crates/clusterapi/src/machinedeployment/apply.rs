@@ -123,7 +123,7 @@ fn share(set: &MachineSet) -> Share {
     }
 }
 
-/// The [`MachineSet`]s of `deployment`, read live, oldest first.
+/// [`MachineSet`]s of `deployment`, read live, oldest first.
 pub(super) async fn members_live(
     ctx: &Context,
     deployment: &MachineDeployment,

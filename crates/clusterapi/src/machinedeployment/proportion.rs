@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::rollout::Bounds;
 
-/// A MachineSet, and the annotations of its last scaling.
+/// MachineSet, and the annotations of its last scaling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Share {
     /// Name of the MachineSet.
@@ -33,7 +33,7 @@ pub(super) fn spread(bounds: Bounds, sets: &[Share]) -> BTreeMap<String, i32> {
             .into_iter()
             .collect();
     }
-    // Only a change of the replicas is distributed; otherwise missing machines are not replaced.
+    // Only a change of the replicas is distributed; machines missing for other reasons are not replaced.
     if several
         .iter()
         .all(|set| set.desired == Some(bounds.replicas))

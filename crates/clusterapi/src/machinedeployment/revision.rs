@@ -119,12 +119,12 @@ pub(crate) fn due_in(
         .filter(|left| !left.is_zero())
 }
 
-/// The revision of a new [`MachineSet`] beside `sets`: one more than the highest.
+/// Revision of a new [`MachineSet`] beside `sets`: one more than the highest.
 pub(crate) fn next_revision(sets: &[Arc<MachineSet>]) -> i64 {
     sets.iter().map(|set| revision_of(set)).max().unwrap_or(0) + 1
 }
 
-/// The revision of a [`MachineSet`]; 0 without the annotation.
+/// Revision of a [`MachineSet`]; 0 without the annotation.
 pub(crate) fn revision_of(set: &MachineSet) -> i64 {
     set.annotations()
         .get(REVISION)

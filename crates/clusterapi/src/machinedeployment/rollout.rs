@@ -1,11 +1,11 @@
-//! The numbers of a rolling update.
+//! Numbers of a rolling update.
 
 use std::collections::BTreeMap;
 
 use api::core::v1beta2::{MachineDeployment, RolloutStrategy, RolloutType};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// A MachineSet in a rolling update.
+/// MachineSet in a rolling update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Set {
     /// Name of the MachineSet.

@@ -1,4 +1,4 @@
-//! The status of a deployment.
+//! Status of a deployment.
 
 use std::sync::Arc;
 

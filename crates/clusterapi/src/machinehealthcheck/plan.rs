@@ -11,7 +11,7 @@ use api::kube::ResourceExt;
 use super::verdict::{Cause, Health, Target, health};
 use crate::machinedeployment::rollout::scaled;
 
-/// The result of a check.
+/// Result of a check.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Names of all checked machines, sorted.
@@ -108,7 +108,7 @@ fn refusal(how: &str, expected: i32, ill: i32, limit: &str, value: &str) -> Stri
     )
 }
 
-/// The conditions of the check.
+/// Conditions of the check.
 pub(super) fn verdict(allowed: &Allowed) -> Verdict {
     let type_ = "RemediationAllowed";
     match allowed {

@@ -1,4 +1,4 @@
-//! The conditions of checked machines, and remediation by their owners or by an object of another provider.
+//! Conditions of checked machines, and remediation by their owners or by an object of another provider.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ async fn mark(
     Ok(())
 }
 
-/// The conditions to set on a healthy machine.
+/// Conditions to set on a healthy machine.
 pub(super) fn healthy() -> Vec<Verdict> {
     vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
 }

@@ -21,7 +21,7 @@ pub(super) struct Target {
     pub(super) node: Seen,
 }
 
-/// The Node of a machine.
+/// Node of a machine.
 #[derive(Clone, Debug)]
 pub(super) enum Seen {
     /// The machine has no Node yet.
@@ -32,7 +32,7 @@ pub(super) enum Seen {
     There(Arc<Node>),
 }
 
-/// The health of a machine.
+/// Health of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Health {
     /// With a Node, and without a problem.
@@ -57,7 +57,7 @@ struct Problem {
     cause: Cause,
 }
 
-/// The [`Health`] of `target` at `now`.
+/// [`Health`] of `target` at `now`.
 pub(super) fn health(
     target: &Target,
     cluster: &Cluster,

@@ -14,7 +14,7 @@ use crate::news::WAITING;
 /// Annotation: names of checks to skip, separated by commas; `All` skips all.
 pub(crate) const SKIP: &str = "machineset.cluster.x-k8s.io/skip-preflight-checks";
 
-/// The check of the versions of kubelets.
+/// Check of the versions of kubelets.
 const SKEW: &str = "KubernetesVersionSkew";
 
 /// Maximum lag of a kubelet behind the API server, in minor versions (version skew policy).

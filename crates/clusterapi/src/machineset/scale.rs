@@ -75,7 +75,7 @@ pub(crate) fn eagerness(machine: &Machine) -> u8 {
     }
 }
 
-/// The [`Machine`] `name` of `set`, with references to the clones of its templates.
+/// [`Machine`] `name` of `set`, with references to the clones of its templates.
 pub(crate) fn machine(
     set: &MachineSet,
     name: &str,
@@ -129,7 +129,7 @@ fn annotations(set: &MachineSet) -> BTreeMap<String, String> {
         .unwrap_or_default()
 }
 
-/// A name for a new machine of `set`; `suffix` is the value of `.random`.
+/// Name for a new machine of `set`; `suffix` is the value of `.random`.
 pub(crate) fn name(set: &MachineSet, suffix: &str) -> String {
     let template = set
         .spec
@@ -150,7 +150,7 @@ pub(crate) fn name(set: &MachineSet, suffix: &str) -> String {
     .unwrap_or_else(|| naming::with_suffix(&set.name_any(), suffix))
 }
 
-/// A label value of at most 63 characters; longer names are truncated (upstream hashes them).
+/// Label value of at most 63 characters; longer names are truncated (upstream hashes them).
 fn label_value(name: &str) -> String {
     naming::shortened(name)
 }

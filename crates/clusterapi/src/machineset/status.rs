@@ -1,4 +1,4 @@
-//! The status of a set, and the condition `UpToDate` of its machines.
+//! Status of a set, and the condition `UpToDate` of its machines.
 
 use std::sync::Arc;
 
@@ -164,7 +164,7 @@ pub(super) fn observed(
     after
 }
 
-/// The condition `UpToDate` of the machines of this set.
+/// Condition `UpToDate` of the machines of this set.
 fn freshness(ctx: &Context, set: &MachineSet) -> Verdict {
     match is_current(ctx, set) {
         None => Verdict::new("UpToDate", Status::Unknown, "UpToDateUnknown")

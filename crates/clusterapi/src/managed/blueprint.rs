@@ -1,4 +1,4 @@
-//! The class of a Cluster, its templates, and the topology with defaults.
+//! Class of a Cluster, its templates, and the topology with defaults.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::references::contract;
 /// Input for the objects of a Cluster.
 pub(super) struct Blueprint {
     pub(super) class: Arc<ClusterClass>,
-    /// The [`Topology`] with the defaults of the class's variables.
+    /// [`Topology`] with the defaults of the class's variables.
     pub(super) topology: Topology,
     pub(super) templates: Templates,
     /// True if the control plane is written in a version of the contract v1beta1.

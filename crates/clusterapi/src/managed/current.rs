@@ -17,11 +17,11 @@ use crate::external::contract;
 
 /// Existing objects of a topology.
 pub(super) struct Current {
-    /// The object of `spec.controlPlaneRef`.
+    /// Object of `spec.controlPlaneRef`.
     pub(super) control_plane: Option<Arc<DynamicObject>>,
-    /// The [`MachineDeployment`]s of the topology.
+    /// [`MachineDeployment`]s of the topology.
     pub(super) deployments: Vec<Arc<MachineDeployment>>,
-    /// The [`MachineHealthCheck`]s of the topology.
+    /// [`MachineHealthCheck`]s of the topology.
     pub(super) checks: Vec<Arc<MachineHealthCheck>>,
     /// All [`MachineSet`]s of the Cluster.
     pub(super) sets: Vec<Arc<MachineSet>>,
@@ -77,7 +77,7 @@ impl Current {
         })
     }
 
-    /// The control plane, for decisions about versions.
+    /// Control plane, for decisions about versions.
     pub(super) fn plane(&self) -> Option<upgrade::Plane> {
         let object = self.control_plane.as_ref()?;
         let oldest = contract::text(object, "/status/versions/0/version");
@@ -90,7 +90,7 @@ impl Current {
         })
     }
 
-    /// The MachineDeployments, for decisions about versions.
+    /// MachineDeployments, for decisions about versions.
     pub(super) fn deployments(&self) -> Result<Vec<upgrade::Deployment>, Obstacle> {
         let mut known = BTreeSet::new();
         let mut all = Vec::new();
@@ -126,7 +126,7 @@ impl Current {
             .collect()
     }
 
-    /// The [`MachineSpec`] of the MachineDeployment with this name in the topology.
+    /// [`MachineSpec`] of the MachineDeployment with this name in the topology.
     pub(super) fn machines_of(&self, name: &str) -> Option<&MachineSpec> {
         let found = self.deployments.iter().find(|it| topology_name(it) == name);
         found.map(|it| &it.spec.template.spec)
@@ -159,7 +159,7 @@ impl Current {
     }
 }
 
-/// The name of a [`MachineDeployment`] in the topology.
+/// Name of a [`MachineDeployment`] in the topology.
 pub(super) fn topology_name(deployment: &MachineDeployment) -> &str {
     let label = deployment.labels().get(DEPLOYMENT_LABEL);
     label.map_or("", String::as_str)

@@ -29,7 +29,7 @@ pub(super) type Trials = BTreeMap<String, (u64, bool)>;
 /// Fields of `metadata` that differ between an object and the answer of a trial without a change.
 const UNSTABLE: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
-/// The objects of one Cluster.
+/// Objects of one Cluster.
 pub(super) struct Objects<'a> {
     runner: &'a Runner,
     cluster: &'a Cluster,
@@ -117,7 +117,7 @@ impl<'a> Objects<'a> {
         Ok(deleted?)
     }
 
-    /// The object in a cache, in any version.
+    /// Object in a cache, in any version.
     async fn known(&self, wanted: &Value) -> Result<Option<Value>, Obstacle> {
         let object = reference(wanted);
         let (runner, namespace) = (self.runner, &self.namespace);
@@ -138,7 +138,7 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// The object in the version of `wanted`.
+    /// Object in the version of `wanted`.
     async fn live(&self, wanted: &Value) -> Result<Option<DynamicObject>, Obstacle> {
         let object = reference(wanted);
         let found = self.api_of(wanted).await?.get_opt(&object.name).await;
@@ -265,7 +265,7 @@ fn resource<K: Resource<DynamicType = ()>>() -> ApiResource {
     ApiResource::erase::<K>(&())
 }
 
-/// The kind and name of an object.
+/// Kind and name of an object.
 fn label(object: &Value) -> String {
     let object = reference(object);
     format!("{}.{}/{}", object.kind, object.api_group, object.name)

@@ -11,7 +11,7 @@ use topology::upgrade::Decisions;
 
 use super::current::topology_name;
 
-/// The reference to an object.
+/// Reference to an object.
 pub(super) fn reference(object: &Value) -> ContractReference {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let api_version = text(&object["apiVersion"]);

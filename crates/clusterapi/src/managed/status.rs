@@ -1,4 +1,4 @@
-//! The condition `TopologyReconciled`, with upstream's reasons.
+//! Condition `TopologyReconciled`, with upstream's reasons.
 
 use api::conditions::{self, Verdict};
 use api::core::v1beta2::Cluster;
@@ -11,7 +11,7 @@ use super::Runner;
 use crate::Error;
 use crate::error::{Doing, is_absent};
 
-/// The type of the condition.
+/// Type of the condition.
 pub(super) const TYPE: &str = "TopologyReconciled";
 
 /// Condition of a Cluster being deleted.
@@ -19,7 +19,7 @@ pub(super) fn deleting() -> Verdict {
     Verdict::new(TYPE, false, "Deleting").because("Cluster is deleting")
 }
 
-/// The condition of a paused Cluster.
+/// Condition of a paused Cluster.
 pub(super) fn paused(why: &str) -> Verdict {
     Verdict::new(TYPE, false, "Paused").because(why)
 }

@@ -24,15 +24,15 @@ const CERTIFICATE: &str = "tls.crt";
 /// Data key of the private key.
 const KEY: &str = "tls.key";
 
-/// An error of reading or creating key material.
+/// Error of reading or creating key material.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A request to the API server failed.
     #[error("secret {name}")]
     Api {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
-        /// The error of the request.
+        /// Error of the request.
         #[source]
         source: kube::Error,
     },
@@ -42,7 +42,7 @@ pub enum StoreError {
          the control plane is initialized so that it is generated again"
     )]
     Malformed {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
         /// Data key with missing, empty or binary content.
         key: &'static str,
@@ -53,9 +53,9 @@ pub enum StoreError {
          initialized so that it is generated"
     )]
     Unusable {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
-        /// The data key with the wrong content.
+        /// Data key with the wrong content.
         key: &'static str,
         /// Problem of the content.
         why: String,
@@ -66,13 +66,13 @@ pub enum StoreError {
          restore it from a backup or from the machines' /etc/kubernetes/pki"
     )]
     Lost {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
     },
     /// The Secret of an external etcd does not exist.
     #[error("secret {name} is missing: etcd is external, so that {content} must be stored there")]
     NotSupplied {
-        /// The name of the Secret.
+        /// Name of the Secret.
         name: String,
         /// Required content.
         content: &'static str,
@@ -96,7 +96,7 @@ impl Retry for StoreError {
     }
 }
 
-/// The existing key material of a cluster.
+/// Existing key material of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Certificates {
     known: BTreeMap<Purpose, KeyMaterial>,
@@ -110,7 +110,7 @@ impl Certificates {
         }
     }
 
-    /// The material of `purpose`.
+    /// Material of `purpose`.
     pub fn get(&self, purpose: Purpose) -> Option<&KeyMaterial> {
         self.known.get(&purpose)
     }
@@ -128,7 +128,7 @@ impl Certificates {
             .map(|(purpose, material)| (*purpose, material))
     }
 
-    /// The [`Purpose`]s without material.
+    /// [`Purpose`]s without material.
     pub fn missing(&self) -> Vec<Purpose> {
         Purpose::ALL
             .into_iter()
@@ -137,12 +137,12 @@ impl Certificates {
     }
 }
 
-/// The parameters for missing key material.
+/// Parameters for missing key material.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The controlling owner of the Secrets.
+    /// Controlling owner of the Secrets.
     pub owner: OwnerReference,
-    /// The keys' algorithm; unset for [`Purpose::default_algorithm`].
+    /// Keys' algorithm; unset for [`Purpose::default_algorithm`].
     pub algorithm: Option<EncryptionAlgorithm>,
     /// Validity of the CA certificates in days.
     pub validity_days: i32,

@@ -110,7 +110,7 @@ impl SecretVersions {
         self.seen.lock().clear();
     }
 
-    /// The [`Versions`] of a cluster's Secrets.
+    /// [`Versions`] of a cluster's Secrets.
     pub fn of(&self, cluster: &ClusterKey) -> Versions {
         self.seen.lock().get(cluster).cloned().unwrap_or_default()
     }

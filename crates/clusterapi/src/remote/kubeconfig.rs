@@ -20,7 +20,7 @@ use super::{ClusterKey, Connector};
 /// User agent of requests without a controller: probes, and watches of Nodes.
 const NAME: &str = "ferrostack-clusterapi";
 
-/// The name of the Secret with the kubeconfig of `cluster`.
+/// Name of the Secret with the kubeconfig of `cluster`.
 pub fn secret_name(cluster: &str) -> String {
     format!("{cluster}-kubeconfig")
 }

@@ -1,4 +1,4 @@
-//! The expiry of the certificates of API servers, and roll-outs before it.
+//! The expiry of the certificates of API servers, and rollouts before it.
 
 use api::bootstrap::v1beta2::KubeadmConfig;
 use api::controlplane::v1beta2::KubeadmControlPlane;

@@ -38,7 +38,7 @@ pub(super) struct Claim {
     pub(super) pending: bool,
 }
 
-/// A Pod with claims.
+/// Pod with claims.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct User {
     /// The [`Object`].
@@ -51,7 +51,7 @@ pub(super) struct User {
     pub(super) set: Option<(String, String)>,
 }
 
-/// The objects in the cluster.
+/// Objects in the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Services of type LoadBalancer; empty if Services are kept.

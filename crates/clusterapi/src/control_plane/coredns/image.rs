@@ -10,7 +10,7 @@ const REGISTRY: &str = "registry.k8s.io";
 /// Name of CoreDNS in other registries, and in [`REGISTRY`] within a folder of its own.
 const NAME: &str = "coredns";
 
-/// An image with its release.
+/// Image with its release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Image {
     /// The whole name.

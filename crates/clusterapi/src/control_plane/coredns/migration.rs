@@ -4,7 +4,7 @@
 
 use super::corefile::{Corefile, NotACorefile};
 
-/// A release of CoreDNS.
+/// Release of CoreDNS.
 pub(super) type Release = (u64, u64, u64);
 
 /// [`Release`]s with known changes, oldest first.

@@ -18,9 +18,9 @@ use super::LIMIT;
 use crate::pki::{self, KeyMaterial};
 use crate::remote::ClusterKey;
 
-/// The client port of etcd.
+/// Client port of etcd.
 const PORT: u16 = 2379;
-/// The common name of the client certificate, as upstream's.
+/// Common name of the client certificate, as upstream's.
 const COMMON_NAME: &str = "cluster-api.x-k8s.io";
 /// Time until a new client certificate. The validity is longer.
 const CERTIFICATE_FOR: Duration = Duration::from_secs(24 * 3600);
@@ -36,14 +36,14 @@ pub struct Connections {
     clusters: Arc<Mutex<HashMap<ClusterKey, Arc<Cluster>>>>,
 }
 
-/// The etcd of one workload cluster.
+/// etcd of one workload cluster.
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The cluster.
     pub key: &'a ClusterKey,
     /// Client for the API server of the cluster.
     pub client: &'a Client,
-    /// The Nodes with an etcd Pod.
+    /// Nodes with an etcd Pod.
     pub nodes: &'a [String],
 }
 

@@ -6,10 +6,10 @@ use futures::FutureExt;
 
 use super::{Connections, Member, Target, View, count};
 
-/// The error in the status of a member without a leader.
+/// Error in the status of a member without a leader.
 const NO_LEADER: &str = "etcdserver: no leader";
 
-/// The response of a member.
+/// Response of a member.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Status of the member.
@@ -193,7 +193,7 @@ fn problem(
     (!errors.is_empty()).then(|| errors.join(", "))
 }
 
-/// The host of `https://10.6.0.4:2380`.
+/// Host of `https://10.6.0.4:2380`.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.rsplit_once(':').map_or(rest, |(host, _)| host);

@@ -5,7 +5,7 @@ use api::names::ETCD_SURVIVOR_ANNOTATION as SURVIVOR;
 use super::{Loss, Recovery};
 use crate::control_plane::etcd::Member;
 
-/// The page with the steps.
+/// Page with the steps.
 const PAGE: &str = "ferrostack docs recovery";
 
 /// Name of a [`Member`], or its address before the first start.
@@ -16,7 +16,7 @@ pub(super) fn label(member: &Member) -> &str {
     }
 }
 
-/// The message about the control plane `plane`.
+/// Message about the control plane `plane`.
 pub(super) fn message(recovery: &Recovery, plane: &str) -> String {
     match recovery {
         Recovery::Unknown | Recovery::Nothing | Recovery::Done { .. } => String::new(),

@@ -19,7 +19,7 @@ use crate::summary::FIRST_NODE;
 
 /// Number of steps of an unhealthy machine before a health check marks it.
 const PATIENCE: u32 = 4;
-/// More steps than any roll-out of the model needs.
+/// More steps than any rollout of the model needs.
 const STEPS: usize = 400;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub(super) const LIMIT: SignedDuration = SignedDuration::from_mins(10);
 /// Silent kubelet or API server, with the start of the silence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::machine) struct Silence {
-    /// The subject of a sentence, such as `the kubelet of Node a`.
+    /// Subject of a sentence, such as `the kubelet of Node a`.
     who: String,
     since: Option<Timestamp>,
 }

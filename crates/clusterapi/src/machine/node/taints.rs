@@ -15,7 +15,7 @@ pub(super) const UNINITIALIZED: &str = "node.cluster.x-k8s.io/uninitialized";
 /// Annotation: the kept taints of the Node, as `key:effect`, so that they can be removed again.
 pub(super) const TAINTS_FROM_MACHINE: &str = "cluster.x-k8s.io/taints-from-machine";
 
-/// The value of [`TAINTS_FROM_MACHINE`] for a [`Machine`].
+/// Value of [`TAINTS_FROM_MACHINE`] for a [`Machine`].
 pub(super) fn recorded(machine: &Machine) -> String {
     let always = of(machine, TaintPropagation::Always);
     let names: BTreeSet<String> = always
@@ -24,7 +24,7 @@ pub(super) fn recorded(machine: &Machine) -> String {
     names.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// The [`Taint`]s of `node` after a synchronization.
+/// [`Taint`]s of `node` after a synchronization.
 pub(super) fn synced(node: &Node, machine: &Machine) -> Vec<Taint> {
     let before = node.annotations().get(TAINTS_FROM_MACHINE);
     let kept: BTreeSet<&str> = before
