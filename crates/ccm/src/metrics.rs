@@ -117,7 +117,7 @@ impl Metrics {
         );
     }
 
-    /// A hook that counts requests.
+    /// Hook that counts requests.
     pub(crate) fn hook(&self) -> openstack::Hook {
         let metrics = self.clone();
         Arc::new(move |labels: &RequestLabels, took: Duration| metrics.request(labels, took))

@@ -13,7 +13,7 @@ use cloud_conf::CloudConf;
 /// Current content of cloud.conf and of the referenced files.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The content of cloud.conf.
+    /// Content of cloud.conf.
     pub conf: CloudConf,
     /// Selected cloud, with the CA.
     pub cloud: CloudConfig,
@@ -54,9 +54,9 @@ pub struct Routes {
 /// Configuration of the manager, with the flags of the Go manager in parentheses.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The [`Settings`], now and after each change of the files.
+    /// [`Settings`], now and after each change of the files.
     pub settings: watch::Receiver<Arc<Settings>>,
-    /// The enabled [`Controllers`] (`--controllers`).
+    /// Enabled [`Controllers`] (`--controllers`).
     pub controllers: Controllers,
     /// The cluster's name in names and descriptions of load balancers (`--cluster-name`).
     pub cluster_name: String,
@@ -66,15 +66,15 @@ pub struct Options {
     pub node_monitor_period: Duration,
     /// Interval between refreshes of the addresses of nodes (`--node-status-update-frequency`).
     pub node_status_update_frequency: Duration,
-    /// The configuration of the route controller.
+    /// Configuration of the route controller.
     pub routes: Routes,
-    /// The maximum number of concurrent reconciles of Nodes (`--concurrent-node-syncs`).
+    /// Maximum number of concurrent reconciles of Nodes (`--concurrent-node-syncs`).
     pub node_concurrency: u16,
-    /// The maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
+    /// Maximum number of concurrent reconciles of Services (`--concurrent-service-syncs`).
     pub service_concurrency: u16,
     /// Minimum interval between changes of member weights that follow the endpoints of a Service.
     pub weight_period: Duration,
-    /// Time in PENDING after which a load balancer causes an event on its Service.
+    /// Time in PENDING until a load balancer causes an event on the Service.
     pub pending_limit: Duration,
     /// Options for access to the clouds.
     pub clouds: PoolOptions,
@@ -83,7 +83,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults of the flags of the Go manager.
+    /// Defaults of the flags of the Go manager.
     pub fn new(settings: watch::Receiver<Arc<Settings>>) -> Self {
         Self {
             settings,

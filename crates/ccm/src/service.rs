@@ -86,7 +86,7 @@ use crate::options::Settings;
 pub(crate) use self::local::is_local;
 pub(crate) use self::members::aspects as node_aspects;
 
-/// The driver without HTTP, monitors of other ports, and weights.
+/// Driver without HTTP, monitors of other ports, and weights.
 const OVN: &str = "ovn";
 
 pub(crate) const FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -118,7 +118,7 @@ const KINDS: &[Kind] = &[
 pub(crate) struct Rejection {
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// Lists that show the reason. These lists may be older than a missing resource.
+    /// Lists that show the reason, possibly older than a missing resource.
     pub(crate) seen_in: &'static [Kind],
 }
 

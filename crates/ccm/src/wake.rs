@@ -140,7 +140,7 @@ fn is_served(service: &Service) -> bool {
     service::is_wanted(service) || operator::finalizer::has(service, service::FINALIZER)
 }
 
-/// Properties of changed resources that lead to their Services.
+/// Properties of changed resources, for the search of the Services.
 #[derive(Debug, Default)]
 struct Marks {
     /// Names and tags of load balancers and their parts.

@@ -23,10 +23,10 @@ use crate::options::Settings;
 const AT_REST: Duration = Duration::from_secs(600);
 /// Maximum age of lists that decide on an absence.
 const FRESH: Duration = Duration::from_secs(1);
-/// The device owner of subports of a trunk.
+/// Device owner of subports of a trunk.
 const SUBPORT: &str = "trunk:subport";
 
-/// The result of looking up the server of a Node.
+/// Result of looking up the server of a Node.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Lookup {
     /// The server exists.
@@ -210,7 +210,7 @@ fn age(node: &Node, now: Timestamp) -> Duration {
         .saturating_sub(Duration::from_secs(1))
 }
 
-/// The [`Subport`]s of the trunks on these [`Port`]s.
+/// [`Subport`]s of the trunks on these [`Port`]s.
 fn subports<'a>(ports: &[Arc<Port>], view: &'a View) -> Vec<Subport<'a>> {
     let trunks = ports
         .iter()

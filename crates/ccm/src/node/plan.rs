@@ -36,7 +36,7 @@ const REGION: [&str; 2] = [
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Instance {
     pub(crate) provider_id: String,
-    /// The status in Nova.
+    /// Status in Nova.
     pub(crate) status: String,
     pub(crate) addresses: Vec<NodeAddress>,
     /// Reason why the addresses are too few for a Node.

@@ -79,6 +79,7 @@ async fn routes(
         let set = || inventory.set_routes(router, &add, &remove, is_atomic);
         let result = revision::change(set).await;
         let Err(error) = result else {
+            // The first accepted batch has made the removals.
             remove.clear();
             continue;
         };

@@ -61,7 +61,7 @@ impl Reach {
         }
     }
 
-    /// The [`Port`] with an address.
+    /// [`Port`] with an address.
     pub(crate) fn port(&self, address: IpAddr) -> Option<&Arc<Port>> {
         self.ports.get(&address)
     }

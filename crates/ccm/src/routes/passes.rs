@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Shared, desired, pass};
 
-/// The name of the controller in logs and metrics.
+/// Name of the controller in logs and metrics.
 pub(crate) const NAME: &str = "node-route";
 /// Minimum period.
 const SHORTEST: Duration = Duration::from_millis(1);

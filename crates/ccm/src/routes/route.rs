@@ -7,11 +7,11 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use openstack::network::{ExtraRoute, Router};
 
-/// A route to the pods of a node.
+/// Route to the pods of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Route {
     pub(crate) destination: IpNet,
-    /// The address of the node.
+    /// Address of the node.
     pub(crate) next_hop: IpAddr,
 }
 

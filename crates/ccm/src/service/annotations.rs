@@ -1,4 +1,4 @@
-//! The annotations of Services.
+//! Annotations of Services.
 
 use std::collections::BTreeMap;
 
@@ -173,7 +173,7 @@ pub const ANNOTATIONS: &[Annotation] = &[
 pub(crate) struct Wishes {
     pub(crate) internal: bool,
     pub(crate) placement: Placement,
-    /// An existing port; empty for a new one.
+    /// Existing port; empty for a new one.
     pub(crate) port_id: String,
     pub(crate) floating_subnet: FloatingSubnet,
     pub(crate) method: String,
@@ -364,7 +364,7 @@ impl<'a> Given<'a> {
         Self(annotations)
     }
 
-    /// The value as written, empty or not.
+    /// Value as written, empty or not.
     pub(super) fn raw(&self, name: &str) -> Option<&str> {
         self.0.get(&format!("{PREFIX}{name}")).map(String::as_str)
     }
@@ -411,7 +411,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// A number with a minimum.
+    /// Number with a minimum.
     pub(super) fn at_least(&self, name: &str, least: i64) -> Result<Option<i64>, Rejection> {
         let Some(text) = self.text(name) else {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! Application of the next steps of a plan: all steps independent of the load balancer, and one that changes it.
+//! Application of the next steps of a plan: all steps independent of the load balancer, and one change of the load
+//! balancer.
 
 use load_balancing::{Status, Step as Part};
 use openstack::loadbalancer::{LoadBalancerCreate, LoadBalancerUpdate};

@@ -41,7 +41,7 @@ fn certificate_of(listener: &ListenerCreate) -> Option<&str> {
     listener.default_tls_container_ref.as_deref()
 }
 
-/// The certificates that [`Step`]s add to listeners.
+/// Certificates that [`Step`]s add to listeners.
 fn references(steps: &[Step]) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     for step in steps {

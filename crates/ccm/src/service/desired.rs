@@ -279,7 +279,7 @@ fn affinity_notice(spec: &ServiceSpec) -> Option<Notice> {
     })
 }
 
-/// [`Notice`] for an unknown annotation of a Service, which is served without it.
+/// [`Notice`] for an unknown annotation of a Service: the Service is served without it.
 fn unknown_notice(name: &str) -> Notice {
     Notice {
         reason: "LoadBalancerAnnotationIgnored",

@@ -72,7 +72,7 @@ pub(super) fn needs_routers(view: &View) -> bool {
 }
 
 /// External network of a router with a connection to the virtual address, since Neutron associates no floating IP of
-/// another one; the first external network without such a router.
+/// another one; without such a router, the first external network.
 fn external_network(vip: &Vip, view: &View) -> Option<String> {
     let reached = reached(vip, view);
     let mut found = fitting(view);

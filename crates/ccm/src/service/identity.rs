@@ -97,7 +97,7 @@ impl Identity {
         text + if fits { &both } else { &service }
     }
 
-    /// True if a floating IP was created for this Service, according to its uid.
+    /// True if a floating IP was created for this Service, according to the uid in the description.
     pub(crate) fn owns_floating_ip(&self, description: &str) -> bool {
         description.ends_with(&format!("({})", self.service_tag()))
     }
@@ -115,12 +115,12 @@ impl Identity {
         format!("{SERVICE_TAG}{}", self.service_uid)
     }
 
-    /// The tags of the load balancer.
+    /// Tags of the load balancer.
     pub(crate) fn tags(&self) -> Vec<String> {
         vec![self.name.clone(), self.cluster_tag(), self.service_tag()]
     }
 
-    /// The name of the security group.
+    /// Name of the security group.
     pub(crate) fn group_name(&self) -> String {
         let service = self.service.replacen('/', "-", 1);
         cut(format!("lb-sg-{}-{service}", self.service_uid))
@@ -154,7 +154,7 @@ impl Identity {
         format!("{SHARED_TAG}{}", self.service_uid)
     }
 
-    /// The tags of a part of the load balancer.
+    /// Tags of a part of the load balancer.
     pub(crate) fn part_tags(&self) -> Vec<String> {
         vec![self.name.clone(), self.service_tag()]
     }
@@ -210,7 +210,8 @@ impl Identity {
         others
     }
 
-    /// True if a manager of this cluster created the load balancer, and so deletes it with the last Service.
+    /// True if a manager of this cluster created the load balancer, and deletes the load balancer with the last
+    /// Service.
     pub(crate) fn is_managed(&self, name: &str, tags: &[String]) -> bool {
         name.starts_with(PREFIX) && tags.contains(&self.cluster_tag())
     }

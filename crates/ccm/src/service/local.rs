@@ -101,7 +101,7 @@ impl Serving {
         }
     }
 
-    /// All of these nodes, if none of them has an endpoint.
+    /// All given nodes, if none of them has an endpoint.
     pub(crate) fn among(self, mut nodes: impl Iterator<Item = String>) -> Self {
         match nodes.any(|node| self.has(&node)) {
             true => self,

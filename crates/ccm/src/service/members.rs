@@ -77,7 +77,7 @@ pub(crate) fn ports<'a>(node: &Node, view: &'a View) -> &'a [Arc<Port>] {
     id.map_or(&[], |id| view.ports.of_parent(&id.server))
 }
 
-/// The subnet of an address of a [`Node`].
+/// Subnet of an address of a [`Node`].
 pub(crate) fn subnet<'a>(node: &Node, address: &str, view: &'a View) -> Option<&'a str> {
     let ports = ports(node, view).iter();
     let mut fixed = ports.flat_map(|port| &port.fixed_ips);

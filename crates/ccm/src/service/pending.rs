@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(look(325, &updated), None);
         assert_eq!(look(3909, &updated), None);
         assert_eq!(look(3910, &updated), Some(10));
-        // It was ready in between, or the next spell has another status, or it is another load balancer.
+        // The load balancer was ready in between, the next spell has another status, or the load balancer is a new
+        // one.
         assert_eq!(look(3915, &balancer("a", "ACTIVE")), None);
         assert_eq!(look(4000, &updated), None);
         assert_eq!(look(4290, &balancer("a", "PENDING_DELETE")), None);

@@ -15,7 +15,7 @@ use super::observed::{Observed, Role};
 pub(crate) enum Step {
     /// Creates or changes the load balancer or one of its parts.
     Balancer(load_balancing::Step),
-    /// Deletes a load balancer that failed before its address was published, so that it is created again.
+    /// Deletes a load balancer whose creation failed before the publication of the address: another one is created.
     DeleteBroken(String),
     /// Adds our tags to a load balancer of the Go manager, or to a shared one.
     Adopt {
@@ -58,8 +58,8 @@ impl Step {
     }
 }
 
-/// [`Step`]s for now, with a load balancer in this state: all steps independent of the load balancer, and one that
-/// changes it, if possible. Also returns true if others are to follow.
+/// [`Step`]s for now, with a load balancer in this state: all steps independent of the load balancer, and one change
+/// of the load balancer, if possible. Also returns true if others are to follow.
 pub(crate) fn due(steps: Vec<Step>, status: Option<Status>) -> (Vec<Step>, Option<Step>, bool) {
     let (on_balancer, others): (Vec<_>, Vec<_>) = steps.into_iter().partition(Step::needs_balancer);
     // In ERROR, a load balancer that never served is deleted.

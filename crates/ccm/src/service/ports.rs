@@ -23,7 +23,7 @@ pub(crate) enum Layer {
 impl Layer {
     const ALL: [Self; 3] = [Self::Tcp, Self::Http, Self::Terminated];
 
-    /// The protocol of the listener.
+    /// Protocol of the listener.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",

@@ -107,7 +107,7 @@ async fn failover(work: &Work<'_>, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Deletes the load balancer; the next reconciles create it again, and attach its floating IP.
+/// Deletes the load balancer; the next reconciles create a new one, and attach the floating IP.
 async fn recreate(work: &Work<'_>, id: &str) -> Result<(), Error> {
     let deleted = work.cloud.inventory.delete_load_balancer(id).await;
     deleted.map_err(Error::cloud("deleting the load balancer in ERROR"))?;

@@ -11,14 +11,14 @@ use super::identity::Identity;
 use super::vip::Family;
 use super::{Octavia, Work, annotations};
 
-/// Annotations for one load balancer, or its address: they belong to the first.
+/// Annotations for one load balancer, or for an address: settings of the first load balancer.
 const OF_THE_FIRST: &[&str] = &[
     annotations::ID,
     annotations::ADDRESS,
     "loadbalancer.openstack.org/port-id",
 ];
 
-/// Service for the load balancer of its second family: with this family alone, and an identity of its own.
+/// Service as seen by the load balancer of the second family: with this family alone, and another identity.
 #[derive(Clone, Debug)]
 pub(crate) struct Second {
     pub(crate) service: Service,

@@ -30,7 +30,7 @@ impl Family {
         }
     }
 
-    /// The families of a Service, the first one first.
+    /// Families of a Service, the first one first.
     pub(crate) fn of(spec: &ServiceSpec) -> (Self, Option<Self>) {
         let named = |name: &String| match name.as_str() {
             "IPv6" => Self::V6,

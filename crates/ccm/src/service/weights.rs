@@ -19,7 +19,7 @@ use super::annotations::Given;
 pub(super) const ANNOTATION: &str = "member-weights";
 /// Only value of the annotation.
 const READY_ENDPOINTS: &str = "ready-endpoints";
-/// The label of an EndpointSlice with the name of its Service.
+/// Label of an EndpointSlice with the name of its Service.
 pub(crate) const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 /// Maximum weight in Octavia.
 const GREATEST: u32 = 256;
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Ready endpoints by node.
 pub(crate) type Counts = BTreeMap<String, u32>;
 
-/// The weights of members.
+/// Weights of members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Weighting {
     /// All have the same weight.
@@ -112,7 +112,7 @@ pub(crate) struct Current {
     pub(crate) is_unknown: bool,
 }
 
-/// The weights of all Services.
+/// Weights of all Services.
 pub(crate) struct Weights {
     slices: Store<EndpointSlice>,
     /// Time of the first need for endpoints: EndpointSlices are watched from then on.
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(settle(1, 0), (1, None));
         assert_eq!(settle(2, 3), (1, Some(7)));
         assert_eq!(settle(3, 9), (1, Some(1)));
-        // What is as it was needs no time.
+        // An unchanged count needs no time.
         assert_eq!(settle(1, 9), (1, None));
         assert_eq!(settle(4, 10), (4, None));
         assert_eq!(settle(5, 11), (4, Some(9)));
