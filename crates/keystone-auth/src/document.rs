@@ -72,7 +72,7 @@ pub(crate) struct Key {
 }
 
 impl Value {
-    /// The type of the value, for errors.
+    /// Type of the value, for errors.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

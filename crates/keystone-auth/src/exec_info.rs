@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The API group of ExecCredential.
+/// API group of ExecCredential.
 const GROUP: &str = "client.authentication.k8s.io/";
 
-/// A version of ExecCredential.
+/// Version of ExecCredential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecVersion {
     /// `client.authentication.k8s.io/v1`.

@@ -60,7 +60,7 @@ pub enum NotValidated {
 pub struct Identity {
     /// The user.
     pub user: Named,
-    /// The domain of the user.
+    /// Domain of the user.
     pub domain: Named,
     /// [`Scope`] of the token.
     pub scope: Scope,
@@ -74,7 +74,7 @@ pub struct Identity {
     pub access_rules: Option<Box<[AccessRule]>>,
 }
 
-/// An object of Keystone.
+/// Object of Keystone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
     /// The id.
@@ -108,9 +108,9 @@ pub struct Group {
 /// Call that an application credential may make.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AccessRule {
-    /// The type of the service.
+    /// Type of the service.
     pub service: Box<str>,
-    /// The method of HTTP.
+    /// Method of HTTP.
     pub method: Box<str>,
     /// The path, with `*`, `**` and names in braces.
     pub path: Box<str>,

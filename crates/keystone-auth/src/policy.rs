@@ -122,7 +122,7 @@ impl Policy {
         Ok(Compiled { policy, doubts })
     }
 
-    /// The number of entries.
+    /// Number of entries.
     pub fn entries(&self) -> usize {
         self.entries
     }
@@ -176,11 +176,11 @@ pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> De
 /// Verdict of a rule on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// The entry, counted from 1.
+    /// Entry, counted from 1.
     pub entry: usize,
     /// [`Place`] of the rule.
     pub place: Place,
-    /// The rule in words.
+    /// Rule in words.
     pub rule: String,
     /// Reason why the rule does not permit the request; `None` if permitted.
     pub miss: Option<&'static str>,

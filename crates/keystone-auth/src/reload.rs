@@ -21,7 +21,7 @@ pub type Apply = Box<dyn FnMut(&[String]) -> Result<(), String> + Send>;
 
 /// Files that belong together, such as a certificate and its key.
 pub struct Files {
-    /// The purpose, for logs and metrics.
+    /// Purpose, for logs and metrics.
     what: &'static str,
     paths: Vec<PathBuf>,
     apply: Apply,

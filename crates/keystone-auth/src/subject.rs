@@ -30,7 +30,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The roles in Keystone.
+    /// Roles in Keystone.
     pub fn roles(&self) -> &[String] {
         self.values(ROLES)
     }
@@ -73,18 +73,18 @@ pub enum Attributes {
 /// Action on objects of the API.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceAttributes {
-    /// The verb, such as `get`.
+    /// Verb, such as `get`.
     pub verb: String,
-    /// The API group; empty for the core.
+    /// API group; empty for the core.
     pub group: String,
-    /// The version of the group.
+    /// Version of the group.
     pub version: String,
-    /// The resource, such as `pods`.
+    /// Resource, such as `pods`.
     pub resource: String,
     /// Sub-resource, such as `exec`; mostly empty.
     pub subresource: String,
     /// Namespace; empty for all namespaces, and for cluster-scoped objects.
     pub namespace: String,
-    /// The name; empty for all objects.
+    /// Name; empty for all objects.
     pub name: String,
 }

@@ -83,7 +83,7 @@ pub enum Denied {
 type Key = [u8; 32];
 type Outcome = Result<Arc<Identity>, Denied>;
 
-/// The identities of tokens.
+/// Identities of tokens.
 pub struct Tokens {
     keystone: Arc<dyn Keystone>,
     options: Options,

@@ -1,4 +1,4 @@
-//! The webhook: reviews in, answers out.
+//! Webhook: reviews in, answers out.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -48,12 +48,12 @@ pub struct Webhook {
     domains: Mutex<Domains>,
 }
 
-/// An answer over HTTP.
+/// Answer over HTTP.
 #[derive(Debug)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
-    /// The body, in JSON.
+    /// Body, in JSON.
     pub body: Vec<u8>,
 }
 

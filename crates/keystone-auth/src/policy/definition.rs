@@ -1,4 +1,4 @@
-//! The halves of a key of `resource_permissions`: `name`, `*`, `!name`, `['a', 'b']`, `!['a', 'b']`.
+//! Halves of a key of `resource_permissions`: `name`, `*`, `!name`, `['a', 'b']`, `!['a', 'b']`.
 
 use std::collections::HashSet;
 

@@ -38,7 +38,7 @@ pub(super) struct Path {
     pub(super) path: Option<String>,
 }
 
-/// An element of `match` of version 1.
+/// Element of `match` of version 1.
 #[derive(Debug, Default)]
 pub(super) struct Match {
     pub(super) offset: usize,

@@ -17,7 +17,7 @@ struct Dimension {
     by_key: HashMap<String, Positions>,
 }
 
-/// The rules of one kind of request.
+/// Rules of one kind of request.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     projects: Dimension,

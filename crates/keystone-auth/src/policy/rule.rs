@@ -11,16 +11,16 @@ use crate::subject::{Attributes, ResourceAttributes, Subject};
 /// One permission of an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    /// The entry, counted from 1.
+    /// Entry, counted from 1.
     pub(super) entry: usize,
     pub(super) place: Place,
-    /// The permission in words.
+    /// Permission in words.
     pub(super) words: String,
     pub(super) who: Arc<Who>,
     pub(super) what: What,
 }
 
-/// The users of an entry.
+/// Users of an entry.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Who {
     /// `users`: all of these roles, and one of these projects.
@@ -82,7 +82,7 @@ pub(super) enum What {
     Nothing(&'static str),
 }
 
-/// The verbs of a permission.
+/// Verbs of a permission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Verbs(pub(super) HashSet<String>);
 

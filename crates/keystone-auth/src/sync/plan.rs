@@ -12,11 +12,11 @@ const NAME: usize = 253;
 /// Required objects after a login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// The namespace of the project.
+    /// Namespace of the project.
     pub namespace: String,
     /// True if a missing namespace is created.
     pub create: bool,
-    /// The id of the project.
+    /// Id of the project.
     pub project_id: String,
     /// [`Bindings`] of the user; `None` if not managed.
     pub bindings: Option<Bindings>,
@@ -25,15 +25,15 @@ pub struct Wanted {
 /// RoleBindings of a user in the namespace of a project: all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bindings {
-    /// The id of the user.
+    /// Id of the user.
     pub user_id: String,
-    /// The name of the user, without mappings of roles.
+    /// Name of the user, without mappings of roles.
     pub user: String,
-    /// The ClusterRoles, named like the roles in Keystone.
+    /// ClusterRoles, named like the roles in Keystone.
     pub roles: Vec<String>,
 }
 
-/// A RoleBinding in the namespace.
+/// RoleBinding in the namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// The name.

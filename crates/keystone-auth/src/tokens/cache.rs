@@ -14,7 +14,7 @@ pub(super) struct Cache<T> {
     bytes: usize,
     /// Entries in order, and gaps of removed entries. Each has a number, one more than the number of the one before.
     slots: VecDeque<Slot<T>>,
-    /// The number of the first slot.
+    /// Number of the first slot.
     first: u64,
     /// Numbers of the entries by their keys. Only the slots store keys.
     by_key: HashTable<u64>,
