@@ -16,7 +16,7 @@ const DEFAULT_CLOUD: &str = "openstack";
 /// Files selected by `use-clouds`.
 #[derive(Debug)]
 pub struct CloudsYaml {
-    /// The text of the clouds.yaml.
+    /// Text of the clouds.yaml.
     pub clouds: SecretString,
     /// Text of the secure.yaml beside the clouds.yaml.
     pub secure: Option<SecretString>,
@@ -45,7 +45,7 @@ impl Global {
         self.get("ca-file")
     }
 
-    /// The name of the entry in the clouds.yaml.
+    /// Name of the entry in the clouds.yaml.
     pub fn cloud_name(&self) -> &str {
         self.get("cloud").unwrap_or(DEFAULT_CLOUD)
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::gcfg::SyntaxError;
 
-/// The severity of a finding.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {

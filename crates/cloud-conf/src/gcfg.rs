@@ -20,29 +20,29 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
-/// A line `key = value` with its section.
+/// Line `key = value` with its section.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The section in lower case.
+    /// Section in lower case.
     pub(super) section: String,
-    /// The subsection as written.
+    /// Subsection as written.
     pub(super) subsection: Option<String>,
-    /// The key in lower case.
+    /// Key in lower case.
     pub(super) key: String,
-    /// The value without quotes and escapes; `None` for a key without `=`.
+    /// Value without quotes and escapes; `None` for a key without `=`.
     pub(super) value: Option<Zeroizing<String>>,
-    /// The line of the key, counted from one.
+    /// Line of the key, counted from one.
     pub(super) line: usize,
 }
 
-/// The header of a section.
+/// Header of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// The section in lower case.
+    /// Section in lower case.
     pub(super) section: String,
-    /// The subsection as written.
+    /// Subsection as written.
     pub(super) subsection: Option<String>,
-    /// The line of the header, counted from one.
+    /// Line of the header, counted from one.
     pub(super) line: usize,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Document {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct SyntaxError {
-    /// The line, counted from one.
+    /// Line, counted from one.
     pub line: usize,
     /// Mistake of the line.
     pub message: String,

@@ -215,7 +215,7 @@ const ELSEWHERE: &[&str] = &[
     "volumes: PersistentVolumes of kubernetes.io/cinder need the Cinder CSI driver (see `ferrostack generate cinder-csi-plugin`), which reads this file, too",
 ];
 
-/// The text of a generated file.
+/// Text of a generated file.
 #[derive(Default)]
 struct File {
     text: Zeroizing<String>,

@@ -86,7 +86,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// The name in messages.
+    /// Name in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::CloudControllerManager => "the cloud controller manager",

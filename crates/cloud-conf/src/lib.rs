@@ -62,7 +62,7 @@ pub struct Parsed {
 /// One of several files.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The name in findings.
+    /// Name in findings.
     pub name: &'a str,
     /// The text.
     pub text: &'a str,

@@ -44,7 +44,7 @@ impl NamePattern {
     }
 }
 
-/// The regular expression of a glob.
+/// Regular expression of a glob.
 fn glob(pattern: &str) -> String {
     let mut regex = String::from("^");
     for letter in pattern.chars() {

@@ -14,7 +14,7 @@ pub enum Recovery {
 }
 
 impl Recovery {
-    /// The values of the key.
+    /// Values of the key.
     pub(super) const NAMES: &[&str] = &["none", "failover", "recreate"];
 
     pub(super) fn named(name: &str) -> Self {

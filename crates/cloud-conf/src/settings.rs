@@ -35,7 +35,7 @@ pub struct CloudConf {
 /// `[Global]`: the cloud and the credentials. Empty values count as unset.
 #[derive(Clone, Debug, Default)]
 pub struct Global {
-    /// The name in the header; empty for `[Global]`.
+    /// Name in the header; empty for `[Global]`.
     pub(super) name: String,
     pub(super) auth: BTreeMap<&'static str, String>,
     pub(super) secrets: BTreeMap<&'static str, SecretString>,
@@ -44,7 +44,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The value of a key that is not a secret, unless it is empty.
+    /// Value of a key that is not a secret, unless it is empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         let value = self.auth.get(key).map(String::as_str);
         value.filter(|value| !value.is_empty())

@@ -9,10 +9,10 @@ use super::keys::Form;
 use super::pattern::{InvalidPattern, NamePattern, TagFilter};
 use crate::labels::{self, Selector};
 
-/// The type of parsed durations.
+/// Type of parsed durations.
 pub type Duration = std::time::Duration;
 
-/// A source of the metadata of a server.
+/// Source of the metadata of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetadataSource {
     /// `configDrive`: a disk of the server.
@@ -204,7 +204,7 @@ fn number(text: &str, least: u32) -> Result<Value, String> {
         .ok_or_else(wrong)
 }
 
-/// A number from 0 to `most`; every other number counts as `most`.
+/// Number from 0 to `most`; every other number counts as `most`.
 fn up_to(text: &str, most: u32) -> Result<Value, String> {
     let number: i64 = text
         .parse()
