@@ -73,8 +73,8 @@ fn differences(
 
 /// The unified difference of an object, without fields of the server, and without the values of a Secret.
 fn difference(preview: &Preview) -> anyhow::Result<String> {
-    let mut before = preview.before.as_ref().map(shown).transpose()?;
-    let mut after = shown(&preview.after)?;
+    let mut before = preview.before.as_ref().map(comparable).transpose()?;
+    let mut after = comparable(&preview.after)?;
     if after["kind"] == "Secret" {
         mask(before.as_mut(), &mut after);
     }
@@ -87,7 +87,7 @@ fn difference(preview: &Preview) -> anyhow::Result<String> {
 }
 
 /// The object without fields that the server sets.
-fn shown(object: &DynamicObject) -> anyhow::Result<Value> {
+fn comparable(object: &DynamicObject) -> anyhow::Result<Value> {
     let mut value = serde_json::to_value(object)?;
     if let Some(fields) = value.as_object_mut() {
         fields.remove("status");

@@ -97,7 +97,7 @@ fn is_wanted(event: &Event, asked: &Asked, types: &[EventType]) -> bool {
     let kind = text(regarding.and_then(|it| it.kind.as_ref()));
     let name = text(regarding.and_then(|it| it.name.as_ref()));
     let type_ = event.type_.as_deref().unwrap_or_default();
-    let is_type = |it: &EventType| format!("{it:?}") == type_;
+    let is_type = |it: &EventType| it.as_str() == type_;
     asked.means(&kind, &name) && (types.is_empty() || types.iter().any(is_type))
 }
 

@@ -92,6 +92,16 @@ pub(crate) enum EventType {
     Warning,
 }
 
+impl EventType {
+    /// Word in the field `type`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
