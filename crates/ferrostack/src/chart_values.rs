@@ -3,12 +3,15 @@
 //! Only what a file says counts. What it leaves out is as in our manifests, and not as in the chart.
 
 pub(crate) mod edit;
+mod keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::bail;
 use serde_json::Value;
+
+pub(crate) use self::keys::Keys;
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +29,6 @@ pub(crate) enum Takes {
     Flags,
     /// The text of YAML documents.
     Documents,
-}
-
-/// A key.
-#[derive(Clone, Debug)]
-pub(crate) struct Key {
-    /// With points between its parts.
-    pub(crate) path: String,
-    pub(crate) takes: Takes,
-    /// Why it means nothing here.
-    pub(crate) without_effect: Option<&'static str>,
 }
 
 /// The values of a file, which can be credentials.
@@ -59,7 +52,7 @@ impl Values {
     ///
     /// # Errors
     /// The paths of all keys that the chart does not have, and of values that are none.
-    pub(crate) fn parse(text: &str, keys: Vec<Key>) -> anyhow::Result<Self> {
+    pub(crate) fn parse(text: &str, keys: Keys) -> anyhow::Result<Self> {
         let document: Value = serde_saphyr::from_str(text)
             .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
         let mut reader = Reader {
@@ -97,7 +90,7 @@ impl Values {
 }
 
 struct Reader {
-    keys: Vec<Key>,
+    keys: Keys,
     values: Values,
     problems: Vec<String>,
 }

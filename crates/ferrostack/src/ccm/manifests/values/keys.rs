@@ -1,6 +1,6 @@
 //! The keys of the chart, 2.36.0.
 
-use crate::chart_values::Key;
+use crate::chart_values::Keys;
 use crate::chart_values::Takes::{self, Flags, List, Map, Switch, Text, Whole};
 
 /// The sections of cloud.conf: their keys below `cloudConfig`, and their names in the file.
@@ -45,32 +45,20 @@ const APPLIED: &[(&str, Takes)] = &[
     ("clusterRoleName", Text),
     ("serviceAccountName", Text),
 ];
-const WITHOUT_EFFECT: &[(&str, Takes, &str)] = &[
-    ("nameOverride", Text, NAMES),
-    ("image.repository", Text, FERROSTACK),
-    ("image.tag", Text, FERROSTACK),
-    ("serviceMonitor.enabled", Switch, LOOPBACK),
-    ("serviceMonitor.additionalLabels", Map, LOOPBACK),
+const NAMES_OF_OBJECTS: &[(&str, Takes)] = &[("nameOverride", Text)];
+const IMAGE: &[(&str, Takes)] = &[("image.repository", Text), ("image.tag", Text)];
+const MONITOR: &[(&str, Takes)] = &[
+    ("serviceMonitor.enabled", Switch),
+    ("serviceMonitor.additionalLabels", Map),
 ];
 
 /// All keys.
-pub(super) fn all() -> Vec<Key> {
-    let mut keys = Vec::new();
-    let mut add = |path: String, takes, without_effect| {
-        keys.push(Key {
-            path,
-            takes,
-            without_effect,
-        });
-    };
-    for (path, takes) in APPLIED {
-        add((*path).to_owned(), *takes, None);
-    }
-    for (section, _) in SECTIONS {
-        add(format!("cloudConfig.{section}"), Map, None);
-    }
-    for (path, takes, why) in WITHOUT_EFFECT {
-        add((*path).to_owned(), *takes, Some(*why));
-    }
-    keys
+pub(super) fn all() -> Keys {
+    let sections = SECTIONS.map(|(section, _)| (format!("cloudConfig.{section}"), Map));
+    Keys::default()
+        .applied(APPLIED.iter().copied())
+        .applied(sections)
+        .without_effect(NAMES, NAMES_OF_OBJECTS.iter().copied())
+        .without_effect(FERROSTACK, IMAGE.iter().copied())
+        .without_effect(LOOPBACK, MONITOR.iter().copied())
 }

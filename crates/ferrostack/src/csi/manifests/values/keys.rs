@@ -1,7 +1,7 @@
 //! The keys of the chart, 2.36.0.
 
 use super::super::SIDECARS;
-use crate::chart_values::Key;
+use crate::chart_values::Keys;
 use crate::chart_values::Takes::{self, Amount, Documents, Flags, List, Map, Switch, Text, Whole};
 
 const NAMES: &str = "the names are those of the Go manifests, so that the driver takes their place";
@@ -82,42 +82,32 @@ const APPLIED: &[(&str, Takes)] = &[
     ("priorityClassName", Text),
     ("imagePullSecrets", List),
 ];
-const WITHOUT_EFFECT: &[(&str, Takes, &str)] = &[
-    ("nameOverride", Text, NAMES),
-    ("fullnameOverride", Text, NAMES),
-    ("csi.plugin.image.repository", Text, FERROSTACK),
-    ("csi.plugin.image.tag", Text, FERROSTACK),
-    ("csi.plugin.nodePlugin.securityContext", Map, NO_SIDECARS),
+const NAMES_OF_OBJECTS: &[(&str, Takes)] = &[("nameOverride", Text), ("fullnameOverride", Text)];
+const IMAGE: &[(&str, Takes)] = &[
+    ("csi.plugin.image.repository", Text),
+    ("csi.plugin.image.tag", Text),
 ];
+const OF_SIDECARS_OF_NODES: &[(&str, Takes)] = &[("csi.plugin.nodePlugin.securityContext", Map)];
 
 /// All keys.
-pub(super) fn all() -> Vec<Key> {
-    let mut keys = Vec::new();
-    let mut add = |path: String, takes, without_effect| {
-        keys.push(Key {
-            path,
-            takes,
-            without_effect,
-        });
-    };
-    for (name, takes) in OF_SIDECAR {
-        for (sidecar, _) in SIDECARS {
-            add(format!("csi.{sidecar}.{name}"), *takes, None);
-        }
-        add(format!("csi.livenessprobe.{name}"), *takes, Some(NO_PROBE));
-        let path = format!("csi.nodeDriverRegistrar.{name}");
-        add(path, *takes, Some(NO_REGISTRAR));
+pub(super) fn all() -> Keys {
+    let mut keys = Keys::default();
+    for (sidecar, _) in SIDECARS {
+        keys = keys.applied(of_part(sidecar, OF_SIDECAR));
     }
-    for (name, takes) in OF_PODS {
-        for half in ["nodePlugin", "controllerPlugin"] {
-            add(format!("csi.plugin.{half}.{name}"), *takes, None);
-        }
+    for half in ["plugin.nodePlugin", "plugin.controllerPlugin"] {
+        keys = keys.applied(of_part(half, OF_PODS));
     }
-    for (path, takes) in APPLIED {
-        add((*path).to_owned(), *takes, None);
-    }
-    for (path, takes, why) in WITHOUT_EFFECT {
-        add((*path).to_owned(), *takes, Some(*why));
-    }
-    keys
+    keys.applied(APPLIED.iter().copied())
+        .without_effect(NO_PROBE, of_part("livenessprobe", OF_SIDECAR))
+        .without_effect(NO_REGISTRAR, of_part("nodeDriverRegistrar", OF_SIDECAR))
+        .without_effect(NAMES, NAMES_OF_OBJECTS.iter().copied())
+        .without_effect(FERROSTACK, IMAGE.iter().copied())
+        .without_effect(NO_SIDECARS, OF_SIDECARS_OF_NODES.iter().copied())
+}
+
+/// Keys below that of a part of the chart.
+fn of_part(part: &str, keys: &[(&str, Takes)]) -> impl Iterator<Item = (String, Takes)> {
+    keys.iter()
+        .map(move |(name, takes)| (format!("csi.{part}.{name}"), *takes))
 }
