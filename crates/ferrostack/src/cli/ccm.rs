@@ -66,6 +66,7 @@ pub(crate) struct GenerateCcm {
 
 /// Flags of the Go manager, by their names. Those that change nothing here are accepted, and a line at start names them.
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct CloudControllerManager {
     /// Configuration file (cloud.conf).
     #[arg(long, value_name = "FILE", required = true)]

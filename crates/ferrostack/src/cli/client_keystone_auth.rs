@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 /// Flags of the Go plugin, by their names, and ours.
 #[derive(Debug, Default, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct ClientKeystoneAuth {
     /// URL of Keystone (OS_AUTH_URL).
     #[arg(long, value_name = "URL")]

@@ -23,6 +23,7 @@ const NO_CONTROLLER: &str = "claims are read by the controller service alone";
 
 /// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct CinderCsiPlugin {
     /// Socket of the driver: unix:///DIRECTORY/SOCKET or tcp://ADDRESS:PORT.
     #[arg(long, value_name = "ENDPOINT", required = true)]
@@ -233,6 +234,25 @@ mod tests {
         assert_eq!(args.health_port, Some(9808));
         assert_eq!(args.klog.log_filter(), "info");
         assert!(args.without_effect().is_empty());
+    }
+
+    #[test]
+    fn the_last_of_a_flag_counts_as_in_go() {
+        let args = parsed(&[
+            "--cluster=a",
+            "--cluster=b",
+            "-v=1",
+            "--v=5",
+            "--with-topology=false",
+            "--with-topology",
+            "--cloud-name=one",
+            "--cloud-name=two",
+        ]);
+        let args = args.unwrap();
+        assert_eq!(args.cluster, "b");
+        assert_eq!(args.klog.log_filter(), "debug");
+        assert!(args.with_topology);
+        assert_eq!(args.cloud_name, ["one", "two"]);
     }
 
     #[test]

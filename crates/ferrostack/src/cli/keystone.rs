@@ -16,6 +16,7 @@ const ONE_LOG: &str = "the log goes to standard error as text; --log and --v cho
 
 /// Flags of the Go webhook, by their names, and more.
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct KeystoneWebhook {
     /// Address of the webhook, over TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8443", value_parser = address)]

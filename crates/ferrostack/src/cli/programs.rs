@@ -76,6 +76,38 @@ mod tests {
     }
 
     #[test]
+    fn the_last_of_a_flag_counts_in_programs_that_have_a_go_original() {
+        let words = |line: &str| -> Vec<OsString> {
+            let words = std::iter::once("ferrostack").chain(line.split(' '));
+            words.map(OsString::from).collect()
+        };
+        for (twice, once) in [
+            (
+                "cinder-csi-plugin --endpoint=tcp://:1 --cluster=a -v=1 --cluster=b --v=2",
+                "cinder-csi-plugin --endpoint=tcp://:1 --cluster=b -v=2",
+            ),
+            (
+                "cloud-controller-manager --cloud-config=c --cluster-name=a --cluster-name=b -v=1 --v=2",
+                "cloud-controller-manager --cloud-config=c --cluster-name=b -v=2",
+            ),
+            (
+                "k8s-keystone-auth --tls-cert-file a --tls-cert-file b --tls-private-key-file k --keystone-url https://k",
+                "k8s-keystone-auth --tls-cert-file b --tls-private-key-file k --keystone-url https://k",
+            ),
+            (
+                "client-keystone-auth --user-name a --user-name b",
+                "client-keystone-auth --user-name b",
+            ),
+        ] {
+            let [twice, once] = [twice, once].map(words);
+            let expected = format!("{:?}", parse(&once).unwrap());
+            assert_eq!(format!("{:?}", parse(&twice).unwrap()), expected);
+            let all = Cli::try_parse_from(&twice).unwrap();
+            assert_eq!(format!("{all:?}"), expected);
+        }
+    }
+
+    #[test]
     fn what_is_to_be_said_of_a_command_line_is_left_to_all_commands() {
         for line in [
             "",
