@@ -3,6 +3,7 @@
 //! Only what a file says counts. What it leaves out is as in our manifests, and not as in the chart.
 
 pub(crate) mod edit;
+pub(crate) mod flags;
 mod keys;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -66,6 +66,7 @@ pub(crate) use self::keystone::{
 pub(crate) use self::manager::{Election, Listen, Manager, MigrationPhase};
 pub(crate) use self::moving::{Hidden, Move};
 pub(crate) use self::plan::{Plan, PlanCommand};
+pub(crate) use self::programs::arguments_of;
 pub(crate) use self::providers::ProviderArg;
 pub(crate) use self::rolling::{Resource, Rollout, RolloutHistory, RolloutStatus};
 pub(crate) use self::runner::{ProgramArgs, RunnerArgs};

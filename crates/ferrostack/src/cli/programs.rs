@@ -46,6 +46,11 @@ fn alone<T: Args>(
     })
 }
 
+/// The arguments of a program, with those of its log.
+pub(crate) fn arguments_of<T: Args>() -> Definition {
+    Logging::augment_args(T::augment_args(Definition::new("program")))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;

@@ -102,7 +102,7 @@ fn changed(
         let parsed: Vec<Value> = serde_saphyr::from_multiple(file)?;
         documents.extend(parsed);
     }
-    values::apply(&mut documents, &values, &args.on_node, &args.namespace).with_context(title)?;
+    values::apply(&mut documents, &values, args).with_context(title)?;
     let texts = documents.iter().map(output::yaml);
     texts.map(|text| Ok(SecretString::from(text?))).collect()
 }

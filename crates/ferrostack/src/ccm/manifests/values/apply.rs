@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::keys::SECTIONS;
 use crate::chart_values::Values;
 use crate::chart_values::edit::{container, extend, extend_named, flag, merge, of, set, set_in};
+use crate::chart_values::flags;
+use crate::cli::{CloudControllerManager, arguments_of};
 
 const NAME: &str = "openstack-cloud-controller-manager";
 const ACCOUNT: &str = "cloud-controller-manager";
@@ -177,8 +179,8 @@ fn manager(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
         }
         flag(manager, "--controllers", &names.join(","));
     }
-    extend(&mut manager["args"], values, "controllerExtraArgs");
-    Ok(())
+    let program = arguments_of::<CloudControllerManager>();
+    flags::add(manager, &program, values, "controllerExtraArgs", &[])
 }
 
 /// The Secret with the cloud.conf that the values contain.

@@ -156,6 +156,25 @@ fn the_flags_of_the_values_are_flags_of_the_manager() {
 }
 
 #[test]
+fn a_flag_is_there_once_and_that_of_extra_args_counts() {
+    let (all, _) = applied(
+        "logVerbosityLevel: 2\ncluster: {name: a}\ncontrollerExtraArgs: [-v=4, --cluster-name=b, --bind-address=::1]\n",
+    );
+    let pod = &of_kind(&all, "DaemonSet")["spec"]["template"]["spec"];
+    assert_eq!(
+        pod["containers"][0]["args"],
+        json!([
+            "cloud-controller-manager",
+            "--cloud-config=/etc/config/cloud.conf",
+            "--leader-elect=true",
+            "-v=4",
+            "--cluster-name=b",
+            "--bind-address=::1"
+        ])
+    );
+}
+
+#[test]
 fn without_a_secret_nothing_is_mounted_for_one() {
     let (all, _) = applied("secret: {enabled: false}\ncloudConfig: {global: {auth-url: x}}\n");
     assert!(all.iter().all(|it| it["kind"] != "Secret"));

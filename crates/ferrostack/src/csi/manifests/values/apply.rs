@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::super::SIDECARS;
 use crate::chart_values::Values;
 use crate::chart_values::edit::{container, extend, extend_named, flag, merge, of, set, set_in};
-use crate::cli::OnNode;
+use crate::chart_values::flags;
+use crate::cli::{CinderCsiPlugin, GenerateCsi, OnNode, arguments_of};
 
 const CONTROLLER: (&str, &str) = ("Deployment", "csi-cinder-controllerplugin");
 const NODE: (&str, &str) = ("DaemonSet", "csi-cinder-nodeplugin");
@@ -18,37 +19,40 @@ const DIRECTORY: &str = "/etc/config";
 /// The label by which the workloads find their pods.
 const SELECTOR: &str = "app";
 
-/// Changes the documents of the manifests, and adds others.
+/// Changes the documents of the manifests, which have what the command is given, and adds others.
 ///
 /// # Errors
-/// Values that contradict each other, by their paths.
+/// Values that contradict each other or the command, by their paths.
 pub(in crate::csi::manifests) fn apply(
     documents: &mut Vec<Value>,
     values: &Values,
-    on_node: &OnNode,
-    namespace: &str,
+    args: &GenerateCsi,
 ) -> anyhow::Result<()> {
+    let namespace = args.namespace.as_str();
     let controller = of(documents, CONTROLLER)?;
     labels(controller, values, "controllerPlugin")?;
     pods(controller, values, "controllerPlugin");
     strategy(controller, values);
     sidecars(controller, values)?;
-    plugin(controller, values, "controllerPlugin")?;
+    plugin(controller, values)?;
     served(controller, values)?;
     secret(controller, values)?;
     volumes(controller, values)?;
+    let given = args
+        .pvc_annotations
+        .then(|| ("--pvc-annotations", "true".to_owned()));
+    let given: Vec<_> = given.into_iter().collect();
+    more_flags(controller, values, "controllerPlugin", &given)?;
     let node = of(documents, NODE)?;
     labels(node, values, "nodePlugin")?;
     pods(node, values, "nodePlugin");
-    plugin(node, values, "nodePlugin")?;
+    plugin(node, values)?;
     let driver = container(node, PLUGIN)?;
-    for (name, value) in on_node.or(of_nodes(values)).flags() {
-        // One of `extraArgs` is closer to the pods than cloud.conf is.
-        if !has_flag(driver, name) {
-            flag(driver, name, &value);
-        }
+    for (name, value) in args.on_node.or(of_nodes(values)).flags() {
+        flag(driver, name, &value);
     }
     kubelet(node, values);
+    more_flags(node, values, "nodePlugin", &args.on_node.flags())?;
     for (sidecar, role) in [
         ("snapshotter", "csi-snapshotter-role"),
         ("resizer", "csi-resizer-role"),
@@ -68,12 +72,20 @@ pub(in crate::csi::manifests) fn apply(
     Ok(())
 }
 
-fn has_flag(container: &Value, name: &str) -> bool {
-    let mut args = container["args"].as_array().into_iter().flatten();
-    args.any(|it| {
-        let rest = it.as_str().and_then(|it| it.strip_prefix(name));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-    })
+/// The driver's flags in `extraArgs`, which come before those of all other values.
+fn more_flags(
+    workload: &mut Value,
+    values: &Values,
+    half: &str,
+    given: &[(&str, String)],
+) -> anyhow::Result<()> {
+    let driver = container(workload, PLUGIN)?;
+    let program = arguments_of::<CinderCsiPlugin>();
+    for path in ["csi.plugin", &format!("csi.plugin.{half}")] {
+        let path = format!("{path}.extraArgs");
+        flags::add(driver, &program, values, &path, given)?;
+    }
+    Ok(())
 }
 
 fn labels(workload: &mut Value, values: &Values, half: &str) -> anyhow::Result<()> {
@@ -159,7 +171,7 @@ fn sidecars(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
         if let Some(level) = values.get("logVerbosityLevel") {
             flag(container, "-v", &level.to_string());
         }
-        extend(&mut container["args"], values, &path("extraArgs"));
+        flags::add_to_go(container, values, &path("extraArgs"));
         extend(&mut container["env"], values, &path("extraEnv"));
         if container["env"].is_null()
             && let Some(container) = container.as_object_mut()
@@ -171,7 +183,7 @@ fn sidecars(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
 }
 
 /// The container of the driver, in both kinds of pods.
-fn plugin(workload: &mut Value, values: &Values, half: &str) -> anyhow::Result<()> {
+fn plugin(workload: &mut Value, values: &Values) -> anyhow::Result<()> {
     let container = container(workload, PLUGIN)?;
     let path = "csi.plugin";
     let policy = format!("{path}.image.pullPolicy");
@@ -197,9 +209,6 @@ fn plugin(workload: &mut Value, values: &Values, half: &str) -> anyhow::Result<(
     if values.truth("csi.provisioner.topology") == Some(false) {
         flag(container, "--with-topology", "false");
     }
-    extend(&mut container["args"], values, &format!("{path}.extraArgs"));
-    let path_of_half = format!("{path}.{half}.extraArgs");
-    extend(&mut container["args"], values, &path_of_half);
     if values.get(&format!("{path}.extraEnv")).is_some() {
         extend(&mut container["env"], values, &format!("{path}.extraEnv"));
     }

@@ -2,7 +2,8 @@ use serde_json::{Value, json};
 
 use super::super::FILES;
 use super::*;
-use crate::cli::OnNode;
+use crate::ccm::manifests::{IMAGE, NAMESPACE};
+use crate::cli::{GenerateCsi, OnNode};
 
 /// The manifests with these values, and what is said of them.
 fn applied(text: &str) -> (Vec<Value>, Vec<String>) {
@@ -11,22 +12,33 @@ fn applied(text: &str) -> (Vec<Value>, Vec<String>) {
 
 fn applied_with(text: &str, on_node: &OnNode) -> (Vec<Value>, Vec<String>) {
     let values = parse(text).unwrap();
-    let mut documents: Vec<Value> = Vec::new();
-    for file in FILES {
-        documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
-    }
-    apply(&mut documents, &values, on_node, "kube-system").unwrap();
+    let mut documents = plain();
+    apply(&mut documents, &values, &command(on_node)).unwrap();
     (documents, values.notes)
 }
 
+fn command(on_node: &OnNode) -> GenerateCsi {
+    GenerateCsi {
+        cloud: None,
+        namespace: NAMESPACE.to_owned(),
+        image: IMAGE.to_owned(),
+        values: None,
+        pvc_annotations: false,
+        on_node: on_node.clone(),
+    }
+}
+
+fn plain() -> Vec<Value> {
+    let all = FILES.map(|file| serde_saphyr::from_multiple::<Value>(file).unwrap());
+    all.into_iter().flatten().collect()
+}
+
 fn rejected(text: &str) -> String {
-    let error = parse(text).map(|values| {
-        let mut documents: Vec<Value> = Vec::new();
-        for file in FILES {
-            documents.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
-        }
-        apply(&mut documents, &values, &OnNode::default(), "kube-system").unwrap_err()
-    });
+    rejected_by(text, &command(&OnNode::default()))
+}
+
+fn rejected_by(text: &str, command: &GenerateCsi) -> String {
+    let error = parse(text).map(|values| apply(&mut plain(), &values, command).unwrap_err());
     match error {
         Ok(error) | Err(error) => format!("{error:#}"),
     }
@@ -59,10 +71,7 @@ fn flags(container: &Value) -> Vec<&str> {
 
 #[test]
 fn a_file_that_sets_nothing_changes_nothing() {
-    let mut plain: Vec<Value> = Vec::new();
-    for file in FILES {
-        plain.extend(serde_saphyr::from_multiple::<Value>(file).unwrap());
-    }
+    let plain = plain();
     for text in [
         "",
         "# nothing\n",
@@ -306,8 +315,8 @@ fn options_of_nodes_in_the_cloud_conf_of_the_file_are_flags_of_nodes() {
         text(true)
     );
     let expected_with_more = [
-        "--search-order=configDrive",
         "--node-volume-attach-limit=20",
+        "--search-order=configDrive",
     ];
     assert_eq!(of_node(&more, &none), expected_with_more);
     // What the command is given comes first.
@@ -320,6 +329,105 @@ fn options_of_nodes_in_the_cloud_conf_of_the_file_are_flags_of_nodes() {
         "--search-order=metadataService",
     ];
     assert_eq!(of_node(&text(true), &given), expected);
+}
+
+#[test]
+fn a_flag_is_there_once_and_that_of_extra_args_counts() {
+    let text = "logVerbosityLevel: 2\nclusterID: a\npvcAnnotations: true\ntimeout: 4m\ncsi:\n  \
+                attacher: {extraArgs: [-timeout=9m, --worker-threads=3]}\n  plugin:\n    httpEndpoint: {enabled: true}\n    \
+                extraArgs: [--v=5, --pvc_annotations=false, --user-agent=x, --health-port, '1']\n    \
+                nodePlugin: {extraArgs: [--node-volume-attach-limit=20, --health-port=2, --user-agent=y]}\n    \
+                controllerPlugin: {extraArgs: [--cluster, b, --http-endpoint=:1]}\n";
+    let given = OnNode {
+        node_volume_attach_limit: Some(20),
+        ..OnNode::default()
+    };
+    let (all, _) = applied_with(text, &given);
+    let [controller, node] = workloads(&all);
+    let of = |workload| flags(container(workload, "cinder-csi-plugin"));
+    assert_eq!(
+        of(controller),
+        [
+            "cinder-csi-plugin",
+            "--endpoint=unix:///csi/csi.sock",
+            "--cloud-config=/etc/config/cloud.conf",
+            "--provide-node-service=false",
+            "--v=5",
+            "--pvc_annotations=false",
+            "--user-agent=x",
+            "--health-port",
+            "1",
+            "--cluster",
+            "b",
+            "--http-endpoint=:1"
+        ]
+    );
+    assert_eq!(
+        of(node),
+        [
+            "cinder-csi-plugin",
+            "--endpoint=unix:///csi/csi.sock",
+            "--provide-controller-service=false",
+            "--kubelet-registration-path=/var/lib/kubelet/plugins/cinder.csi.openstack.org/csi.sock",
+            "--v=5",
+            "--pvc_annotations=false",
+            "--user-agent=x",
+            "--node-volume-attach-limit=20",
+            "--health-port=2",
+            "--user-agent=y"
+        ]
+    );
+    assert_eq!(
+        flags(container(controller, "csi-attacher")),
+        [
+            "--csi-address=/csi/csi.sock",
+            "--leader-election=true",
+            "-v=2",
+            "-timeout=9m",
+            "--worker-threads=3"
+        ]
+    );
+    // A level of klog counts only without a filter.
+    let (all, _) = applied("csi: {plugin: {extraArgs: [--log=debug, -v=1]}}");
+    let of_log = |workload| {
+        let flags = flags(container(workload, "cinder-csi-plugin")).into_iter();
+        let flags = flags.filter(|it| it.starts_with("--log") || it.starts_with("-v"));
+        flags.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for workload in workloads(&all) {
+        assert_eq!(of_log(workload), ["--log=debug", "-v=1"]);
+    }
+}
+
+#[test]
+fn a_flag_of_the_command_and_another_one_of_extra_args_are_refused() {
+    let given = OnNode {
+        node_volume_attach_limit: Some(9),
+        search_order: Some("configDrive".parse().unwrap()),
+    };
+    let command = GenerateCsi {
+        pvc_annotations: true,
+        ..command(&given)
+    };
+    for (text, words) in [
+        (
+            "csi: {plugin: {nodePlugin: {extraArgs: [--node-volume-attach-limit=20]}}}",
+            "csi.plugin.nodePlugin.extraArgs: --node-volume-attach-limit is 20 there, and 9 on the command line: leave one of them out",
+        ),
+        (
+            "csi: {plugin: {extraArgs: [--search-order, 'metadataService,configDrive']}}",
+            "csi.plugin.extraArgs: --search-order is metadataService,configDrive there, and configDrive on the command line",
+        ),
+        (
+            "csi: {plugin: {controllerPlugin: {extraArgs: [--pvc-annotations=false]}}}",
+            "--pvc-annotations is false there, and true on the command line",
+        ),
+    ] {
+        let error = rejected_by(text, &command);
+        assert!(error.contains(words), "{error}");
+    }
+    let same = "csi: {plugin: {extraArgs: [--node-volume-attach-limit=9], controllerPlugin: {extraArgs: [--pvc-annotations]}}}";
+    apply(&mut plain(), &parse(same).unwrap(), &command).unwrap();
 }
 
 #[test]
