@@ -95,6 +95,7 @@ impl Driver {
             match self.reach(name).await {
                 Ok(answered) => {
                     self.ready.fetch_or(answered, Ordering::SeqCst);
+                    self.compare_zones(name).await;
                     return;
                 }
                 Err(error) => {
@@ -117,6 +118,42 @@ impl Driver {
         let connected = self.pool.get(&cloud.config).await?;
         let volumes = connected.inventory.view(&[Kind::Volumes], Duration::MAX);
         volumes.await.map(|_| true)
+    }
+
+    /// Says which zones of the map a cloud does not have: a volume is refused there only when a pod needs it.
+    async fn compare_zones(&self, name: &str) {
+        let (options, map) = (&self.options, &self.options.zones);
+        if map.0.is_empty() || options.ignore_volume_az || !options.with_topology {
+            return;
+        }
+        let clouds = self.clouds();
+        let Some(cloud) = clouds.iter().find(|cloud| cloud.name == name) else {
+            return;
+        };
+        let view = async {
+            let connected = self.pool.get(&cloud.config).await?;
+            let zones = connected
+                .inventory
+                .view(&[Kind::VolumeZones], Duration::MAX);
+            zones.await
+        };
+        match view.await {
+            Ok(view) => {
+                let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.0.name).collect();
+                for (nova, cinder) in map.absent(&there) {
+                    tracing::warn!(
+                        cloud = name,
+                        nova,
+                        cinder,
+                        there = there.join(", "),
+                        "zone-map names a zone that Cinder does not have: no volume is created for servers of that zone of Nova"
+                    );
+                }
+            }
+            Err(error) => {
+                tracing::warn!(cloud = name, %error, "the zones of zone-map cannot be compared with Cinder's");
+            }
+        }
     }
 }
 

@@ -31,6 +31,15 @@ impl ZoneMap {
         }
         zones
     }
+
+    /// Zones of Nova with a zone of Cinder that is not there, each with that zone. Of a cloud that shows no zones nothing is
+    /// known.
+    pub(crate) fn absent<'a>(&'a self, there: &[&str]) -> Vec<(&'a str, &'a str)> {
+        let all = self.0.iter().map(|(nova, cinder)| (&**nova, &**cinder));
+        let is_absent = |(_, cinder): &(&str, &str)| meant(cinder, there.iter().copied()).is_none();
+        all.filter(|pair| !there.is_empty() && is_absent(pair))
+            .collect()
+    }
 }
 
 /// True if a name, or the label of one, means this zone.
@@ -115,6 +124,17 @@ mod tests {
         assert_eq!(map.of_nova("az1"), ["az2", "az1"]);
         let map = ZoneMap(BTreeMap::from([pair("az2", "az1"), pair("az1", "ceph")]));
         assert_eq!(map.of_nova("az1"), ["az2"]);
+    }
+
+    #[test]
+    fn zones_that_cinder_lacks_are_named_with_those_of_nova() {
+        let pair = |nova: &str, cinder: &str| (nova.to_owned(), cinder.to_owned());
+        let map = ZoneMap(BTreeMap::from([pair("az 1", "ceph"), pair("az2", "az1")]));
+        assert_eq!(map.absent(&["az1", "nova"]), [("az 1", "ceph")]);
+        assert_eq!(map.absent(&["az1", "ceph"]), []);
+        assert_eq!(map.absent(&[]), []);
+        let map = ZoneMap(BTreeMap::from([pair("az1", "AZ-1")]));
+        assert_eq!(map.absent(&["AZ 1"]), [], "its label");
     }
 
     #[test]

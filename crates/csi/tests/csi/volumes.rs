@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use csi::{Options, ZoneMap};
 use csi_spec::context;
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessType, MountVolume};
@@ -14,6 +15,7 @@ use csi_spec::{
 use grpc::Code;
 use serde_json::json;
 use simulator::cloud::{Latency, Options as CloudOptions};
+use tokio_util::sync::CancellationToken;
 
 use crate::world::{GIB, World, capability, minutes, new_volume, options, pairs, refused};
 
@@ -181,6 +183,33 @@ async fn a_zone_that_cinder_lacks_is_not_asked_for() {
     requirement.requisite.push(segment("az2"));
     let volume = world.create(request).await.unwrap();
     assert_eq!(volume.accessible_topology, [segment("az2")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn zones_of_the_map_are_compared_at_the_start_and_nothing_else_is_read_for_it() {
+    const ZONES: &str = "GET /v3/{project}/os-availability-zone";
+    let pair = |cinder: &str| ("az1".to_owned(), cinder.to_owned());
+    for (map, ignore_volume_az, with_topology, read) in [
+        (ZoneMap::default(), false, true, 0),
+        (ZoneMap([pair("az2")].into()), true, true, 0),
+        (ZoneMap([pair("az2")].into()), false, false, 0),
+        (ZoneMap([pair("az2")].into()), false, true, 1),
+        (ZoneMap([pair("none-such")].into()), false, true, 1),
+    ] {
+        let options = Options {
+            zones: map,
+            ignore_volume_az,
+            with_topology,
+            ..options()
+        };
+        let world = World::open_on(CloudOptions::default(), options).await;
+        world.requests();
+        world.driver.connect(CancellationToken::new()).await;
+        let requests = world.requests();
+        let zones = requests.get(ZONES).copied().unwrap_or_default();
+        assert_eq!(zones, read, "{requests:?}");
+        assert_eq!(requests.values().sum::<u64>(), 1 + read, "{requests:?}");
+    }
 }
 
 fn from_volume(id: &str) -> VolumeContentSource {
