@@ -78,12 +78,17 @@ async fn many_volumes_share_their_lists() {
     }
 }
 
-/// The time of a cloud of so many volumes that are created, attached, detached and deleted, a hundred at a time, and the
+/// The time of a cloud of so many volumes that are created, attached, detached and deleted, so many at a time, and the
 /// longest time of an attachment.
-async fn crowd(world: &World, count: usize, servers: &[String]) -> (Duration, Duration) {
+async fn crowd(
+    world: &World,
+    count: usize,
+    at_once: usize,
+    servers: &[String],
+) -> (Duration, Duration) {
     let begun = Instant::now();
     let each = |index: usize| async move { world.volume(&format!("pvc-{index}"), 1).await };
-    let volumes = stream::iter((0..count).map(each)).buffered(100);
+    let volumes = stream::iter((0..count).map(each)).buffered(at_once);
     let volumes: Vec<_> = volumes.collect().await;
     let of = |index: usize| (&volumes[index].volume_id, &servers[index % servers.len()]);
     let attach = |index: usize| async move {
@@ -91,16 +96,16 @@ async fn crowd(world: &World, count: usize, servers: &[String]) -> (Duration, Du
         world.attach(id, server).await.unwrap();
         begun.elapsed()
     };
-    let times = stream::iter((0..count).map(attach)).buffer_unordered(100);
+    let times = stream::iter((0..count).map(attach)).buffer_unordered(at_once);
     let longest = times.collect::<Vec<_>>().await.into_iter().max();
     let detach = |index: usize| async move {
         let (id, server) = of(index);
         world.detach(id, server).await.unwrap();
     };
-    let detached = stream::iter((0..count).map(detach)).buffer_unordered(100);
+    let detached = stream::iter((0..count).map(detach)).buffer_unordered(at_once);
     detached.collect::<Vec<()>>().await;
     let delete = |index: usize| async move { world.delete(of(index).0).await.unwrap() };
-    let deleted = stream::iter((0..count).map(delete)).buffer_unordered(100);
+    let deleted = stream::iter((0..count).map(delete)).buffer_unordered(at_once);
     deleted.collect::<Vec<()>>().await;
     (begun.elapsed(), longest.unwrap())
 }
@@ -129,7 +134,7 @@ async fn a_hundred_calls_at_once_wait_for_the_cloud_and_not_for_each_other() {
         let names: Vec<String> = (0..20).map(|it| format!("node-{it}")).collect();
         let servers = join_all(names.iter().map(|name| world.server(name))).await;
         world.requests();
-        let (all, longest) = crowd(&world, 500, &servers).await;
+        let (all, longest) = crowd(&world, 500, 100, &servers).await;
         let requests = world.requests();
         let (writes, reads) = sums(&requests);
         assert_eq!(writes, 2000, "{requests:?}");
@@ -139,6 +144,20 @@ async fn a_hundred_calls_at_once_wait_for_the_cloud_and_not_for_each_other() {
             "list {list} ms: {all:?}, attached in {longest:?}, {reads} reads"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn five_hundred_volumes_are_attached_and_detached_at_once() {
+    let world = slow().await;
+    let names: Vec<String> = (0..20).map(|it| format!("node-{it}")).collect();
+    let servers = join_all(names.iter().map(|name| world.server(name))).await;
+    world.requests();
+    crowd(&world, 500, 500, &servers).await;
+    let requests = world.requests();
+    let (writes, reads) = sums(&requests);
+    assert_eq!(writes, 2000, "{requests:?}");
+    assert!(reads <= 200, "{requests:?}");
+    world.assert_empty("all at once").await;
 }
 
 #[tokio::test(start_paused = true)]
