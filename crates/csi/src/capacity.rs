@@ -57,7 +57,7 @@ impl Wanted {
 
     /// What a cloud has for these volumes, whose type there is `kind`.
     pub(crate) fn room(&self, kind: Option<&VolumeType>, view: &View) -> Room {
-        let quota = |resource: &str| view.quotas.get(&format!("block-storage/{resource}"));
+        let quota = |resource: &str| view.volume_quotas.get(resource).map(|it| &it.0);
         let left = |resource: &str| {
             let of_type = kind.and_then(|kind| quota(&format!("{resource}_{}", kind.name)));
             let all = [quota(resource), of_type];

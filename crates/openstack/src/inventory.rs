@@ -41,7 +41,7 @@ use crate::session::Session;
 pub use batches::batches;
 pub use kind::{Kind, View};
 pub use pace::Intervals;
-pub use resource::{Quota, Resource};
+pub use resource::{Quota, QuotaOfVolumes, Resource};
 pub use table::Table;
 pub use write::Taggable;
 pub use write_descriptions::Described;

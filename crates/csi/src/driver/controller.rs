@@ -545,7 +545,7 @@ async fn listed_snapshots(cloud: &Cloud, id: &str, age: Duration) -> Result<Arc<
 
 /// What a cloud has for volumes; `None` if it does not have their type.
 async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
-    let mut kinds = vec![Kind::Quotas];
+    let mut kinds = vec![Kind::VolumeQuotas];
     kinds.extend(wanted.volume_type.is_some().then_some(Kind::VolumeTypes));
     kinds.extend((!wanted.zones.is_empty()).then_some(Kind::VolumeZones));
     let view = cloud.inventory.view(&kinds, RECENT).await;

@@ -156,3 +156,21 @@ async fn a_quota_that_cannot_be_read_is_not_taken_for_none() {
     let refusal = ask(&world, GetCapacityRequest::default()).await;
     refused(refusal, Code::Unavailable, "");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_capacity_is_asked_of_cinder_alone() {
+    let world = World::open().await;
+    for service in ["compute", "network", "load-balancer"] {
+        world
+            .fault(json!({"service": service, "status": 503}))
+            .await;
+    }
+    world.requests();
+    let answer = ask(&world, GetCapacityRequest::default()).await;
+    assert!(answer.unwrap().available_capacity > 0);
+    let requests = world.requests();
+    assert!(
+        requests.keys().all(|it| it.contains("/v3/{project}/")),
+        "{requests:?}"
+    );
+}

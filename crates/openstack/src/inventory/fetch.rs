@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Inner;
-use super::resource::{Quota, Resource};
+use super::resource::{Quota, QuotaOfVolumes, Resource};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, ImageQuery};
@@ -105,6 +105,7 @@ fetch! {
     VolumeZone: |inner| inner.polling.volume().availability_zones().await;
     Image: |inner| inner.polling.image().list(&ImageQuery::default()).await;
     Quota: |inner| quotas(inner).await;
+    QuotaOfVolumes: |inner| quotas_of_volumes(inner).await;
 }
 
 /// Lists the servers of the project without deleted ones, which Nova may still list.
@@ -171,6 +172,20 @@ async fn quotas(inner: &Inner) -> Result<Vec<Quota>> {
         add(service, "healthmonitor", quota.healthmonitor, None);
     }
     Ok(quotas)
+}
+
+/// Returns the quotas of volumes and of their types; none if the cloud does not show quotas.
+async fn quotas_of_volumes(inner: &Inner) -> Result<Vec<QuotaOfVolumes>> {
+    let project = inner.polling.project_id().await?;
+    let all = seen(volume_quotas(&inner.polling, &project).await)?;
+    let all = all.unwrap_or_default().into_iter().map(|(id, quota)| {
+        QuotaOfVolumes(Quota {
+            id,
+            limit: quota.limit,
+            used: Some(quota.in_use.saturating_add(quota.reserved)),
+        })
+    });
+    Ok(all.collect())
 }
 
 /// Returns Cinder's quotas, including quotas of volume types; the limits of all volumes if the cloud does not show

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::cell::Cell;
 use super::pace::Pace;
-use super::resource::Quota;
+use super::resource::{Quota, QuotaOfVolumes};
 use super::table::Table;
 use super::{Inner, Stored};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
@@ -171,6 +171,8 @@ kinds! {
     LbFlavors lb_flavors LbFlavor, Slow;
     /// Quotas; the id is `service/resource`, for example `network/port`.
     Quotas quotas Quota, Slow;
+    /// Quotas of volumes, of which no other service is asked; the id is the resource, for example `gigabytes`.
+    VolumeQuotas volume_quotas QuotaOfVolumes, Slow;
 }
 
 impl Kind {

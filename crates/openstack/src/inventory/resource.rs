@@ -55,6 +55,11 @@ pub struct Quota {
     pub used: Option<i64>,
 }
 
+/// A quota of Cinder; the id is the resource, for example `gigabytes`, or `gigabytes_TYPE` for those of a type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct QuotaOfVolumes(pub Quota);
+
 impl Quota {
     /// Returns the number of objects that can still be created; `None` for no limit or an unknown use.
     pub fn left(&self) -> Option<i64> {
@@ -314,6 +319,16 @@ impl Resource for Quota {
     }
     fn name(&self) -> &str {
         &self.id
+    }
+}
+
+impl Resource for QuotaOfVolumes {
+    const KIND: Kind = Kind::VolumeQuotas;
+    fn id(&self) -> &str {
+        &self.0.id
+    }
+    fn name(&self) -> &str {
+        &self.0.id
     }
 }
 

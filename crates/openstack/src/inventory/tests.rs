@@ -588,11 +588,17 @@ async fn quotas_of_volumes_are_those_of_types_too_unless_cinder_shows_limits_alo
             ..InventoryOptions::default()
         };
         let inventory = Inventory::new(testing::session(routes), options);
-        let view = inventory.view(&[Kind::Quotas], LONG).await.unwrap();
-        let left = |id: &str| view.quotas.get(id).and_then(|quota| quota.left());
-        let found = ["gigabytes", "gigabytes_fast"].map(|it| left(&format!("block-storage/{it}")));
-        assert_eq!(found, expected);
-        assert_eq!(left("block-storage/volumes"), None);
+        let both = [Kind::Quotas, Kind::VolumeQuotas];
+        let view = inventory.view(&both, LONG).await.unwrap();
+        let left = |id: &str| {
+            let alone = view.volume_quotas.get(id).and_then(|quota| quota.0.left());
+            let id = format!("block-storage/{id}");
+            let left = view.quotas.get(&id).and_then(|quota| quota.left());
+            assert_eq!(left, alone, "{id}");
+            left
+        };
+        assert_eq!(["gigabytes", "gigabytes_fast"].map(left), expected);
+        assert_eq!(left("volumes"), None);
     }
 }
 
@@ -625,8 +631,10 @@ async fn a_list_that_is_no_list_is_not_an_empty_one() {
     assert!(view.backups.is_empty() && view.backups.is_read());
     let quotas = "/volume/v3/p1/os-quota-sets/p1";
     let routes = Router::new().route(quotas, get(garbled)).fallback(absent);
-    let error = read(routes, Kind::Quotas).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    for kind in [Kind::Quotas, Kind::VolumeQuotas] {
+        let error = read(routes.clone(), kind).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protocol, "{error}");
+    }
 }
 
 #[tokio::test]
