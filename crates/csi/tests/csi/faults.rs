@@ -18,6 +18,38 @@ use crate::world::{World, minutes, new_volume, options, pairs, refused};
 const VOLUMES: &str = "/v3/{project}/volumes";
 const ATTACHMENTS: &str = "/v2.1/servers/{server_id}/os-volume_attachments";
 
+/// Service, method and route of the requests that fail here, of each life.
+pub(crate) const OF_LIFE: [[&str; 3]; 9] = [
+    ["volume", "POST", VOLUMES],
+    ["volume", "DELETE", "/v3/{project}/volumes/{id}"],
+    ["volume", "GET", "/v3/{project}/volumes/detail"],
+    ["volume", "POST", "/v3/{project}/volumes/{id}/action"],
+    ["volume", "POST", "/v3/{project}/snapshots"],
+    ["volume", "DELETE", "/v3/{project}/snapshots/{id}"],
+    ["volume", "GET", "/v3/{project}/snapshots/detail"],
+    ["compute", "POST", ATTACHMENTS],
+    [
+        "compute",
+        "DELETE",
+        "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}",
+    ],
+];
+pub(crate) const OF_BACKUP_LIFE: [[&str; 3]; 3] = [
+    ["volume", "POST", "/v3/{project}/backups"],
+    ["volume", "GET", "/v3/{project}/backups/detail"],
+    ["volume", "DELETE", "/v3/{project}/backups/{id}"],
+];
+pub(crate) const OF_LOST_SERVER: [[&str; 3]; 1] =
+    [["volume", "DELETE", "/v3/{project}/attachments/{id}"]];
+/// What is read beside lists of volumes.
+pub(crate) const BESIDE: [[&str; 3]; 5] = [
+    ["volume", "GET", "/v3/{project}/attachments"],
+    ["volume", "GET", "/v3/{project}/os-availability-zone"],
+    ["volume", "GET", "/v3/{project}/os-quota-sets/{target}"],
+    ["volume", "GET", "/v3/{project}/messages"],
+    ["volume", "GET", "/v3/{project}/types/{id}"],
+];
+
 /// Calls until the answer is a code after which a sidecar does not repeat a call.
 pub(crate) async fn until_final<T>(call: impl AsyncFn() -> Result<T, Status>) -> Result<T, Status> {
     for _ in 0..50 {
@@ -188,7 +220,7 @@ async fn a_volume_that_cinder_cannot_make_is_deleted_with_its_reason() {
 }
 
 /// One life of a volume and a snapshot; each call is repeated as by its sidecar.
-async fn life(world: &World, server: &str) -> Result<(), Status> {
+pub(crate) async fn life(world: &World, server: &str) -> Result<(), Status> {
     let id = until_final(async || world.create(new_volume("pvc-1", 1)).await)
         .await?
         .volume_id;
@@ -212,7 +244,7 @@ async fn life(world: &World, server: &str) -> Result<(), Status> {
 }
 
 /// One life of a volume and of a backup, of which another volume is made.
-async fn backup_life(world: &World) -> Result<(), Status> {
+pub(crate) async fn backup_life(world: &World) -> Result<(), Status> {
     let id = until_final(async || world.create(new_volume("pvc-1", 1)).await)
         .await?
         .volume_id;
@@ -299,14 +331,9 @@ async fn a_driver_that_is_killed_after_any_write_leaves_no_backup() {
 #[tokio::test(start_paused = true)]
 async fn random_faults_end_in_a_backup_that_is_gone() {
     let world = World::open().await;
-    let routes = [
-        ("POST", "/v3/{project}/backups"),
-        ("GET", "/v3/{project}/backups/detail"),
-        ("DELETE", "/v3/{project}/backups/{id}"),
-    ];
-    for (method, route) in routes {
+    for route in OF_BACKUP_LIFE {
         world
-            .each_fault("volume", method, route, async || backup_life(&world).await)
+            .each_fault(route, async || backup_life(&world).await)
             .await;
     }
 }
@@ -315,30 +342,38 @@ async fn random_faults_end_in_a_backup_that_is_gone() {
 async fn random_faults_end_in_a_volume_that_is_gone() {
     let world = World::open().await;
     let server = world.server("node-1").await;
-    let routes = [
-        ("volume", "POST", VOLUMES),
-        ("volume", "DELETE", "/v3/{project}/volumes/{id}"),
-        ("volume", "GET", "/v3/{project}/volumes/detail"),
-        ("volume", "POST", "/v3/{project}/volumes/{id}/action"),
-        ("volume", "POST", "/v3/{project}/snapshots"),
-        ("volume", "DELETE", "/v3/{project}/snapshots/{id}"),
-        ("volume", "GET", "/v3/{project}/snapshots/detail"),
-        ("compute", "POST", ATTACHMENTS),
-        (
-            "compute",
-            "DELETE",
-            "/v2.1/servers/{server_id}/os-volume_attachments/{volume_id}",
-        ),
-    ];
-    for (service, method, route) in routes {
+    for route in OF_LIFE {
         world
-            .each_fault(service, method, route, async || life(&world, &server).await)
+            .each_fault(route, async || life(&world, &server).await)
+            .await;
+    }
+}
+
+/// A volume whose server goes without it.
+pub(crate) async fn life_with_a_lost_server(world: &World) -> Result<(), Status> {
+    let created = until_final(async || world.create(new_volume("pvc-1", 1)).await).await?;
+    let id = created.volume_id;
+    // What a life that ended too early has left.
+    until_final(async || world.detach(&id, "").await).await?;
+    let server = world.server("node-1").await;
+    until_final(async || world.attach(&id, &server).await).await?;
+    world.orphan(&server).await;
+    until_final(async || world.detach(&id, &server).await).await?;
+    until_final(async || world.delete(&id).await).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn random_faults_end_in_a_volume_that_no_lost_server_has() {
+    let world = World::open().await;
+    for route in OF_LOST_SERVER {
+        world
+            .each_fault(route, async || life_with_a_lost_server(&world).await)
             .await;
     }
 }
 
 /// Of a volume in a zone, which is reserved on the way, with what is read beside the lists of volumes.
-async fn life_with_reads(world: &World, server: &str) -> Result<(), Status> {
+pub(crate) async fn life_with_reads(world: &World, server: &str) -> Result<(), Status> {
     let zone = Topology {
         segments: pairs(&[(context::ZONE, "az1")]),
     };
@@ -368,12 +403,7 @@ async fn life_with_reads(world: &World, server: &str) -> Result<(), Status> {
 async fn what_is_read_beside_a_call_and_fails_ends_no_call() {
     let mut world = World::open().await;
     let server = world.server("node-1").await;
-    for route in [
-        "/v3/{project}/attachments",
-        "/v3/{project}/os-availability-zone",
-        "/v3/{project}/os-quota-sets/{target}",
-        "/v3/{project}/messages",
-    ] {
+    for [_, _, route] in BESIDE {
         for fault in [
             json!({"status": 401}),
             json!({"status": 403}),

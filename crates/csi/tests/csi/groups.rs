@@ -11,8 +11,21 @@ use crate::world::{GIB, World, minutes, new_volume, options, pairs, refused};
 /// The parameters of a class whose administrator has looked at the group type.
 const CLASS: &[(&str, &str)] = &[("group-type", "consistent"), ("consistency", "declared")];
 
+/// The requests of groups that fail here.
+pub(crate) const OF_LIFE: [[&str; 3]; 9] = [
+    ["volume", "POST", "/v3/{project}/groups"],
+    ["volume", "PUT", "/v3/{project}/groups/{id}"],
+    ["volume", "POST", "/v3/{project}/groups/{id}/action"],
+    ["volume", "POST", "/v3/{project}/group_snapshots"],
+    ["volume", "DELETE", "/v3/{project}/group_snapshots/{id}"],
+    ["volume", "GET", "/v3/{project}/groups/detail"],
+    ["volume", "GET", "/v3/{project}/group_snapshots/detail"],
+    ["volume", "GET", "/v3/{project}/group_types"],
+    ["volume", "GET", "/v3/{project}/snapshots/detail"],
+];
+
 /// A cloud with a type of volumes on one back end, and a type of groups.
-async fn open() -> World {
+pub(crate) async fn open() -> World {
     open_on(CloudOptions::default()).await
 }
 
@@ -520,7 +533,7 @@ async fn quotas_of_groups_and_snapshots_are_told_and_the_volumes_stay_usable() {
 }
 
 /// Two volumes that are snapshotted together, and deleted.
-async fn life(world: &World) -> Result<(), Status> {
+pub(crate) async fn life(world: &World) -> Result<(), Status> {
     let mut ids = Vec::new();
     for name in ["a", "b"] {
         let mut request = new_volume(name, 1);
@@ -549,19 +562,7 @@ async fn a_driver_that_is_killed_after_any_write_leaves_no_group() {
 #[tokio::test(start_paused = true)]
 async fn random_faults_end_in_groups_that_are_gone() {
     let world = open().await;
-    for (method, route) in [
-        ("POST", "/v3/{project}/groups"),
-        ("PUT", "/v3/{project}/groups/{id}"),
-        ("POST", "/v3/{project}/groups/{id}/action"),
-        ("POST", "/v3/{project}/group_snapshots"),
-        ("DELETE", "/v3/{project}/group_snapshots/{id}"),
-        ("GET", "/v3/{project}/groups/detail"),
-        ("GET", "/v3/{project}/group_snapshots/detail"),
-        ("GET", "/v3/{project}/group_types"),
-        ("GET", "/v3/{project}/snapshots/detail"),
-    ] {
-        world
-            .each_fault("volume", method, route, async || life(&world).await)
-            .await;
+    for route in OF_LIFE {
+        world.each_fault(route, async || life(&world).await).await;
     }
 }

@@ -15,6 +15,7 @@ mod modify;
 mod owner;
 mod page;
 mod requests;
+mod routes;
 mod snapshots;
 mod volumes;
 mod world;

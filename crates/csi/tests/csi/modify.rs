@@ -15,6 +15,14 @@ use crate::world::{World, capability, minutes, new_volume, options, pairs, refus
 const ACTION: &str = "/v3/{project}/volumes/{id}/action";
 const METADATA: &str = "/v3/{project}/volumes/{id}/metadata";
 
+/// The requests of a change that fail here.
+pub(crate) const OF_LIFE: [[&str; 3]; 4] = [
+    ["volume", "POST", ACTION],
+    ["volume", "POST", METADATA],
+    ["volume", "GET", "/v3/{project}/volumes/detail"],
+    ["volume", "GET", "/v3/{project}/types"],
+];
+
 /// Another type, and metadata.
 const CLASS: &[(&str, &str)] = &[("type", "fast"), ("metadata/backup", "nightly")];
 
@@ -249,7 +257,7 @@ async fn a_new_volume_has_the_attributes_of_its_class() {
 }
 
 /// A volume that is modified, and deleted.
-async fn life(world: &World) -> Result<(), grpc::Status> {
+pub(crate) async fn life(world: &World) -> Result<(), grpc::Status> {
     let id = until_final(async || world.create(new_volume("pvc-1", 1)).await)
         .await?
         .volume_id;
@@ -271,15 +279,7 @@ async fn a_driver_that_is_killed_after_any_write_goes_on_with_a_change() {
 #[tokio::test(start_paused = true)]
 async fn random_faults_end_in_a_volume_that_has_its_attributes() {
     let world = World::open().await;
-    let routes = [
-        ("POST", ACTION),
-        ("POST", METADATA),
-        ("GET", "/v3/{project}/volumes/detail"),
-        ("GET", "/v3/{project}/types"),
-    ];
-    for (method, route) in routes {
-        world
-            .each_fault("volume", method, route, async || life(&world).await)
-            .await;
+    for route in OF_LIFE {
+        world.each_fault(route, async || life(&world).await).await;
     }
 }

@@ -295,9 +295,7 @@ impl World {
     /// follows. Nothing is left.
     pub(crate) async fn each_fault(
         &self,
-        service: &str,
-        method: &str,
-        route: &str,
+        [service, method, route]: [&str; 3],
         life: impl AsyncFn() -> Result<(), Status>,
     ) {
         let statuses = [401, 403, 409, 429, 500, 503, 504];
