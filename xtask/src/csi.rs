@@ -8,6 +8,7 @@
 //!   driver        a driver as a process, and its client
 //!   world         a simulated cloud and its servers
 //!   disks         what a hypervisor does
+//!   storage_tests the storage tests of Kubernetes as a table
 //!   alone         namespaces in which devices, mounts and addresses are this program's alone
 //! ```
 
@@ -18,4 +19,5 @@ pub(crate) mod driver;
 mod play;
 mod script;
 pub(crate) mod side_by_side;
+pub(crate) mod storage_tests;
 pub(crate) mod world;

@@ -6,6 +6,7 @@
 //!   book [DIR]               the documentation as a book in HTML, by default to target/book
 //!   codegen [--check]        CRDs under config/, and the messages of crates/csi-spec
 //!   csi-side-by-side         one script played to the Go Cinder CSI driver and to ours
+//!   storage-tests REPORT...  the storage tests of Kubernetes with the Cinder CSI driver, as a table
 //!   keystone-side-by-side    one script and generated policies played to the Go webhook of Keystone and to ours
 //!   dist [--target TRIPLE]   archives, packages and images of a release, with bills of materials and sums, to target/dist
 //!   image [--binary FILE]    the image of a release alone
@@ -93,6 +94,8 @@ enum Task {
     },
     /// Play one script to the Go Cinder CSI driver and to ours, and compare what they answer and leave. Needs root.
     CsiSideBySide(csi::side_by_side::Arguments),
+    /// Show what runs of the storage tests of Kubernetes have come to, or write it to docs/guides/cinder-csi.md.
+    StorageTests(csi::storage_tests::Arguments),
     /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare what they answer.
     KeystoneSideBySide(keystone::side_by_side::Arguments),
     /// Build a release: for each target an archive, a package for Debian and an image, with bills of materials; the files that
@@ -209,6 +212,7 @@ fn main() -> ExitCode {
         Task::RealSystems(arguments) => real_systems::run(&root(), &arguments),
         Task::Codegen { check } => codegen::run(&root(), check),
         Task::CsiSideBySide(arguments) => csi::side_by_side::run(&root(), &arguments),
+        Task::StorageTests(arguments) => csi::storage_tests::run(&root(), &arguments),
         Task::KeystoneSideBySide(arguments) => keystone::side_by_side::run(&root(), &arguments),
         Task::Dist(arguments) => dist::run(&root(), &arguments),
         Task::Image(arguments) => dist::images(&root(), &arguments),

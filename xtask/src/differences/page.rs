@@ -7,11 +7,17 @@ use anyhow::{Context, bail};
 
 use super::Accepted;
 
-/// Before and after the table.
-const MARKS: (&str, &str) = (
-    "<!-- differences: begin -->\n",
-    "<!-- differences: end -->\n",
-);
+/// The lines before and after a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+}
+
+const MARKS: Marks = Marks {
+    before: "<!-- differences: begin -->\n",
+    after: "<!-- differences: end -->\n",
+};
 
 /// A page with such a table.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +36,7 @@ pub(crate) fn write(
 ) -> anyhow::Result<()> {
     let file = root.join(page.file);
     let text = std::fs::read_to_string(&file).context(page.file)?;
-    let new = with_table(&text, accepted).context(page.file)?;
+    let new = replaced(&text, MARKS, &table(accepted)).context(page.file)?;
     if new == text {
         return Ok(());
     }
@@ -44,19 +50,22 @@ pub(crate) fn write(
     Ok(std::fs::write(file, new)?)
 }
 
-fn with_table(page: &str, accepted: &Accepted) -> anyhow::Result<String> {
+/// A page with another text between the marks.
+///
+/// # Errors
+/// A mark that is not there.
+pub(crate) fn replaced(page: &str, marks: Marks, text: &str) -> anyhow::Result<String> {
     let (before, rest) = page
-        .split_once(MARKS.0)
+        .split_once(marks.before)
         .context("no mark before the table")?;
     let (_, after) = rest
-        .split_once(MARKS.1)
+        .split_once(marks.after)
         .context("no mark after the table")?;
-    Ok(format!(
-        "{before}{}{}{}{after}",
-        MARKS.0,
-        table(accepted),
-        MARKS.1
-    ))
+    let Marks {
+        before: begin,
+        after: end,
+    } = marks;
+    Ok(format!("{before}{begin}{text}{end}{after}"))
 }
 
 fn table(accepted: &Accepted) -> String {
