@@ -8,7 +8,7 @@ use openstack::View;
 use openstack::inventory::Table;
 use openstack::loadbalancer::{
     Listener, ListenerCreate, LoadBalancer, LoadBalancerCreate, Member, MemberCreate, Monitor,
-    MonitorCreate, Pool, PoolCreate, Reference,
+    MonitorCreate, Pool, PoolCreate, Provider, Reference,
 };
 use serde_json::Value;
 
@@ -26,6 +26,8 @@ pub struct Octavia {
     pub members: BTreeMap<String, Member>,
     /// Health monitors.
     pub monitors: BTreeMap<String, Monitor>,
+    /// Driver of new load balancers for which nobody names one: `ovn`, or that of amphorae if empty.
+    pub default_driver: String,
     /// Number of further creations with the end ERROR.
     pub failures: usize,
 }
@@ -37,9 +39,16 @@ impl Octavia {
         format!("id-{}", self.next)
     }
 
-    /// `view` with the tables of the load balancers.
+    /// `view` with the tables of the load balancers and providers.
     pub fn view(&self, view: View) -> View {
+        let provider = |name: &str| Provider {
+            name: name.to_owned(),
+            ..Provider::default()
+        };
+        let names = BTreeSet::from(["amphora", "octavia", self.default_driver.as_str()]);
+        let names = names.into_iter().filter(|name| !name.is_empty());
         View {
+            providers: Arc::new(Table::of(names.map(provider))),
             load_balancers: Arc::new(Table::of(self.balancers.values().cloned())),
             listeners: Arc::new(Table::of(self.listeners.values().cloned())),
             pools: Arc::new(Table::of(self.pools.values().cloned())),
@@ -81,6 +90,7 @@ impl Octavia {
             name: tree.name.clone(),
             description: tree.description.clone().unwrap_or_default(),
             provisioning_status: "PENDING_CREATE".to_owned(),
+            provider: tree.provider.clone().unwrap_or(self.default_driver.clone()),
             vip_address: tree.vip_address.clone().unwrap_or_default(),
             vip_port_id: format!("vip-{id}"),
             vip_network_id: tree.vip_network_id.clone().unwrap_or_default(),
@@ -112,6 +122,10 @@ impl Octavia {
             Step::UpdateListener { id, change } => {
                 let listener = self.listeners.get_mut(&id).unwrap();
                 if let Some(cidrs) = change.allowed_cidrs {
+                    assert!(
+                        !self.balancers[balancer].is_of_ovn() || cidrs.is_empty(),
+                        "501"
+                    );
                     compatible(&self.balancers[balancer], &cidrs);
                     listener.allowed_cidrs = cidrs;
                 }
@@ -280,6 +294,10 @@ impl Octavia {
     /// If Octavia would reject one of them.
     pub fn listener(&mut self, balancer: &str, wanted: ListenerCreate) -> String {
         let cidrs = wanted.allowed_cidrs.as_deref().unwrap_or_default();
+        assert!(
+            !self.balancers[balancer].is_of_ovn() || cidrs.is_empty(),
+            "501"
+        );
         compatible(&self.balancers[balancer], cidrs);
         let port = wanted.protocol_port;
         let clash = self.listeners.values().any(|other| {
@@ -323,6 +341,11 @@ impl Octavia {
     }
 
     fn pool(&mut self, balancer: &str, wanted: PoolCreate) -> String {
+        let has_algorithm = wanted.lb_algorithm == "SOURCE_IP_PORT";
+        assert!(
+            !self.balancers[balancer].is_of_ovn() || has_algorithm,
+            "501"
+        );
         let id = self.id();
         let pool = Pool {
             id: id.clone(),
@@ -439,6 +462,18 @@ impl Octavia {
             all.push(format!("{} {pool:?}", known.name));
         }
         all
+    }
+}
+
+/// The driver of a load balancer.
+trait Driven {
+    /// True for the driver OVN, which has neither ranges of clients nor a second algorithm.
+    fn is_of_ovn(&self) -> bool;
+}
+
+impl Driven for LoadBalancer {
+    fn is_of_ovn(&self) -> bool {
+        self.provider == "ovn"
     }
 }
 

@@ -17,6 +17,7 @@ pub mod rules;
 mod status;
 mod teardown;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachi
 use kube::ResourceExt;
 use kube::api::ListParams;
 use kube::runtime::controller::Action;
+use openstack::loadbalancer::LoadBalancer;
 use openstack::{Cloud, Kind};
 use operator::client::Api;
 use operator::decode::{self, NotDecoded};
@@ -94,18 +96,19 @@ async fn normal(
     let identity_ref = &object.spec.identity_ref;
     let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
     status::authenticated(next, ctx.now());
-    let kinds = kinds(&cloud, &object.spec).await;
+    let kinds = kinds(&cloud, object).await;
     let work = Work {
         object,
         recorder: &ctx.recorder,
         cloud: &cloud,
         cluster: id,
+        unmonitored: &ctx.unmonitored,
         kinds: &kinds,
         age: age(object),
     };
     let (facts, observed) = looked_up(ctx, &work, cluster).await?;
     let desired = desired::desired(&object.spec, &facts);
-    let plan = |observed: &Observed| plan::plan(&desired, observed);
+    let plan = |observed: &Observed| plan::plan(&ctx.served(&desired, observed), observed);
     let request =
         |step: &plan::Step, observed: &Observed| request::request(step, &desired, observed);
     let outcome = work.apply(plan, request).await?;
@@ -195,13 +198,30 @@ fn age(object: &OpenStackCluster) -> Duration {
     context::age(object, status.map(|status| status.conditions.as_slice()))
 }
 
-/// The kinds of resources that a reconcile of this spec reads.
-async fn kinds(cloud: &Cloud, spec: &OpenStackClusterSpec) -> Vec<Kind> {
-    let balancer = balancer_spec(spec);
+impl Context {
+    /// The desired state, without the health monitors that the driver of the load balancer has refused.
+    fn served<'d>(&self, desired: &'d Desired, observed: &Observed) -> Cow<'d, Desired> {
+        let is_refused = |known: &Arc<LoadBalancer>| self.unmonitored.has(&known.id);
+        if !observed.balancer().is_some_and(is_refused) {
+            return Cow::Borrowed(desired);
+        }
+        let mut served = desired.clone();
+        if let Some(balancer) = &mut served.balancer {
+            balancer.monitor = None;
+        }
+        Cow::Owned(served)
+    }
+}
+
+/// The kinds of resources that a reconcile of this object reads.
+async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
+    let balancer = balancer_spec(&object.spec);
+    let known = object.status.as_ref().and_then(|status| status.api_server_managed_load_balancer.as_ref());
     let kinds = apply::kinds(cloud, balancer.is_some(), false).await;
     let mut kinds = kinds.to_vec();
     if let Some(balancer) = balancer {
-        kinds.extend(balancer.provider.is_some().then_some(Kind::Providers));
+        let is_asked = balancer.provider.is_some() || known.is_none();
+        kinds.extend(is_asked.then_some(Kind::Providers));
         kinds.extend(balancer.flavor.is_some().then_some(Kind::LbFlavors));
     }
     kinds

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
-use crate::failures::Failures;
+use crate::failures::{Failures, Unmonitored};
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
@@ -42,6 +42,8 @@ pub(crate) struct Context {
     pub(crate) consoles: Consoles,
     /// Servers of machines for which Nova had no room.
     pub(crate) failures: Failures,
+    /// Load balancers whose driver has no health monitors.
+    pub(crate) unmonitored: Unmonitored,
     /// Which objects have which identity.
     pub(crate) claims: Arc<Claims>,
     /// Cancelled when the process stops.

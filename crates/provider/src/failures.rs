@@ -1,6 +1,7 @@
-//! Servers that Nova failed for want of room, as this process has seen them.
+//! Servers that Nova failed for want of room, and load balancers whose driver has no health monitors, as this process has
+//! seen them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -8,6 +9,22 @@ use tokio::time::Instant;
 
 /// How long a server is remembered: longer than any pause before it is replaced.
 const REMEMBERED: Duration = Duration::from_secs(1200);
+
+/// Load balancers, by id, for which Octavia has answered that their driver has no health monitors. They serve without.
+#[derive(Debug, Default)]
+pub(crate) struct Unmonitored(Mutex<BTreeSet<String>>);
+
+impl Unmonitored {
+    /// True if the driver of this load balancer has refused a health monitor.
+    pub(crate) fn has(&self, balancer: &str) -> bool {
+        self.0.lock().contains(balancer)
+    }
+
+    /// Remembers a load balancer.
+    pub(crate) fn note(&self, balancer: &str) {
+        self.0.lock().insert(balancer.to_owned());
+    }
+}
 
 /// The failed servers of machines by id, with the time at which this process has first seen one, and whether nothing was
 /// made of it.

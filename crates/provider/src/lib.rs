@@ -17,7 +17,7 @@
 //!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
-//!   failures     servers that Nova failed for want of room, as this process has seen them
+//!   failures     servers that Nova failed for want of room, and drivers without health monitors, as this process has seen them
 //!   console      the cause of a failed bootstrap in the console of a server
 //!   family       families of addresses
 //!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words

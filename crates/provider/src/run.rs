@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::claims::Claims;
 use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
-use crate::failures::Failures;
+use crate::failures::{Failures, Unmonitored};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
 use crate::index::{Index, Key};
 use crate::options::Options;
@@ -69,6 +69,7 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
             options: options.clone(),
             consoles: Consoles::default(),
             failures: Failures::default(),
+            unmonitored: Unmonitored::default(),
             claims: Arc::clone(&claims),
             shutdown: shutdown.clone(),
         })

@@ -39,6 +39,9 @@ mod looks;
 #[path = "provider/machine.rs"]
 mod machine;
 
+#[path = "provider/ovn.rs"]
+mod ovn;
+
 #[path = "provider/ownership.rs"]
 mod ownership;
 

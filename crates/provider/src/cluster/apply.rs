@@ -7,11 +7,14 @@ use api::infra::v1beta2::OpenStackCluster;
 use openstack::{Cloud, Kind, View};
 use operator::events::Recorder;
 
+use load_balancing::Action;
+
 use super::observed::{Known, Observed};
 use super::plan::{Plan, Step};
 use super::request::{Request, send};
 pub(super) use crate::context::FRESH;
 use crate::credentials;
+use crate::failures::Unmonitored;
 use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
@@ -25,6 +28,7 @@ pub(crate) struct Work<'a> {
     pub(crate) recorder: &'a Recorder,
     pub(crate) cloud: &'a Cloud,
     pub(crate) cluster: Identity,
+    pub(crate) unmonitored: &'a Unmonitored,
     pub(crate) kinds: &'a [Kind],
     /// The maximum age of the view.
     pub(crate) age: Duration,
@@ -122,6 +126,7 @@ impl Work<'_> {
                     .await;
                 Ok(())
             }
+            Err(error) if self.goes_without(step, request, &error).await => Ok(()),
             Err(error) => {
                 let mut problem = self.problem(step, &error);
                 // A temporary conflict, such as an address that is still in use, is not worth an event.
@@ -161,6 +166,27 @@ impl Work<'_> {
 }
 
 impl Work<'_> {
+    /// True for a health monitor that the driver does not have, which is remembered, and told in an event.
+    async fn goes_without(&self, step: &Step, request: &Request, error: &openstack::Error) -> bool {
+        let is_refused = error.status().is_some_and(|status| status.as_u16() == 501);
+        let (true, Step::ChangeBalancer(Action::CreateMonitor, _)) = (is_refused, step) else {
+            return false;
+        };
+        let Request::ChangeBalancer { balancer, .. } = request else {
+            return false;
+        };
+        self.unmonitored.note(balancer);
+        let text = format!(
+            "The load balancer goes on without health monitors, so that it sends clients to machines that do not answer, too: {}",
+            error.cause(&step.to_string())
+        );
+        let recorder = self.recorder;
+        recorder
+            .warning(self.object, "SkippedCreateMonitor", "CreateMonitor", &text)
+            .await;
+        true
+    }
+
     /// Why the address of `apiServer.floatingIP` could not be allocated: the project has no such floating IP, and Neutron
     /// lets administrators choose an address.
     fn not_allocated(&self, step: &Step, error: &openstack::Error) -> Option<String> {

@@ -13,7 +13,7 @@ use openstack::loadbalancer::{
 };
 use openstack::{Kind, Result};
 
-use super::desired::{Balancer, Desired, Network, Router};
+use super::desired::{Balancer, Desired, Driver, Monitor, Network, Router};
 use super::observed::Observed;
 
 /// Protocol of all listeners and pools.
@@ -81,11 +81,8 @@ fn existing(
     };
     if let Some(pool) = &mut listener.default_pool {
         pool.members = wanted_members(desired, observed, port);
-        match (observed.monitor(known), &known.healthmonitor_id) {
-            (Some(_), _) => pool.healthmonitor = Some(monitor(wanted, desired, port)),
-            (None, Some(_)) => pool.healthmonitor = None,
-            (None, None) => {}
-        }
+        let is_behind = observed.monitor(known).is_none() && known.healthmonitor_id.is_some();
+        pool.healthmonitor = pool.healthmonitor.take().filter(|_| !is_behind);
     }
     listener
 }
@@ -103,7 +100,8 @@ fn branch(observed: &Observed, port: u16) -> Option<Branch> {
 }
 
 /// The request for a new load balancer; `None` until the network of its address is there. Members come later: an address that
-/// Octavia refuses keeps nobody from the load balancer.
+/// Octavia refuses keeps nobody from the load balancer. Listeners of an unknown driver come later, too, and the monitors of
+/// OVN: a driver that refuses a part of a tree leaves the port of the address behind, which nobody knows.
 pub(crate) fn new(
     desired: &Desired,
     observed: &Observed,
@@ -131,11 +129,7 @@ pub(crate) fn new(
         flavor_id: wanted.flavor_id.clone(),
         availability_zone: wanted.availability_zone.clone(),
         tags: desired.tags.clone(),
-        listeners: wanted
-            .ports
-            .iter()
-            .map(|port| listener(wanted, desired, observed, *port))
-            .collect(),
+        listeners: new_listeners(wanted, desired, observed),
         ..LoadBalancerCreate::default()
     };
     let request = load_balancing::steps(&wish(&tree), None).into_iter().next();
@@ -143,6 +137,28 @@ pub(crate) fn new(
         Some(Step::Create(tree)) => Some(*tree),
         _ => None,
     }
+}
+
+fn new_listeners(wanted: &Balancer, desired: &Desired, observed: &Observed) -> Vec<ListenerCreate> {
+    let driver = driver(wanted, observed);
+    if driver == Driver::Unknown {
+        return Vec::new();
+    }
+    let one = |port: &u16| {
+        let mut listener = listener(wanted, desired, observed, *port);
+        if let Some(pool) = &mut listener.default_pool {
+            pool.healthmonitor = pool.healthmonitor.take().filter(|_| driver != Driver::Ovn);
+        }
+        listener
+    };
+    wanted.ports.iter().map(one).collect()
+}
+
+/// The driver of the load balancer. One that exists tells it, also in the reconcile that has created it.
+fn driver(wanted: &Balancer, observed: &Observed) -> Driver {
+    let known = observed.balancer().map(|known| known.provider.as_str());
+    let known = known.filter(|provider| !provider.is_empty());
+    known.map_or(wanted.driver, Driver::of)
 }
 
 fn listener(
@@ -157,35 +173,34 @@ fn listener(
         protocol_port: port,
         allowed_cidrs: allowed_cidrs(desired, observed),
         tags: desired.tags.clone(),
-        default_pool: Some(pool(wanted, desired, port)),
+        default_pool: Some(pool(wanted, desired, driver(wanted, observed), port)),
         ..ListenerCreate::default()
     }
 }
 
-fn pool(wanted: &Balancer, desired: &Desired, port: u16) -> PoolCreate {
-    let algorithm = if wanted.is_ovn() {
-        "SOURCE_IP_PORT"
-    } else {
-        "ROUND_ROBIN"
+fn pool(wanted: &Balancer, desired: &Desired, driver: Driver, port: u16) -> PoolCreate {
+    let algorithm = match driver {
+        Driver::Ovn => "SOURCE_IP_PORT",
+        Driver::Amphora | Driver::Unknown => "ROUND_ROBIN",
     };
     PoolCreate {
         name: desired.names.listener(port),
         protocol: PROTOCOL.to_owned(),
         lb_algorithm: algorithm.to_owned(),
-        healthmonitor: (!wanted.is_ovn()).then(|| monitor(wanted, desired, port)),
+        healthmonitor: wanted.monitor.map(|it| monitor(it, desired, port)),
         tags: desired.tags.clone(),
         ..PoolCreate::default()
     }
 }
 
-fn monitor(wanted: &Balancer, desired: &Desired, port: u16) -> MonitorCreate {
+fn monitor(wanted: Monitor, desired: &Desired, port: u16) -> MonitorCreate {
     MonitorCreate {
         name: desired.names.listener(port),
         kind: "TCP".to_owned(),
-        delay: wanted.monitor.delay,
-        timeout: wanted.monitor.timeout,
-        max_retries: wanted.monitor.max_retries,
-        max_retries_down: wanted.monitor.max_retries_down,
+        delay: wanted.delay,
+        timeout: wanted.timeout,
+        max_retries: wanted.max_retries,
+        max_retries_down: wanted.max_retries_down,
         pool_id: None,
         ..MonitorCreate::default()
     }
@@ -195,7 +210,7 @@ fn monitor(wanted: &Balancer, desired: &Desired, port: u16) -> MonitorCreate {
 /// connect. `None` if Octavia's driver does not support them.
 pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let wanted = desired.balancer.as_ref()?;
-    if wanted.is_ovn() {
+    if driver(wanted, observed) == Driver::Ovn {
         return None;
     }
     if wanted.allowed_cidrs.is_empty() {
@@ -246,6 +261,14 @@ pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Ve
     all.sort();
     all.dedup();
     Some(all)
+}
+
+/// Entries of the spec's `allowedCIDRs` without effect, since the driver has none.
+pub(crate) fn ignored_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> &'d [String] {
+    match &desired.balancer {
+        Some(wanted) if driver(wanted, observed) == Driver::Ovn => &wanted.allowed_cidrs,
+        _ => &[],
+    }
 }
 
 /// Entries of the spec's `allowedCIDRs` that Octavia would reject: malformed ones, and those of the other address

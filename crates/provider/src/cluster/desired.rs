@@ -114,6 +114,8 @@ pub struct Balancer {
     pub allowed_cidrs: Vec<String>,
     /// The provider.
     pub provider: Option<String>,
+    /// The driver of that provider, or of the existing load balancer.
+    pub driver: Driver,
     /// The flavor's id.
     pub flavor_id: Option<String>,
     /// The availability zone.
@@ -122,14 +124,28 @@ pub struct Balancer {
     pub network: Option<(String, Option<String>)>,
     /// Its address on that network; chosen by Octavia when absent.
     pub address: Option<String>,
-    /// The health monitor of the pools.
-    pub monitor: Monitor,
+    /// The health monitor of the pools; `None` if the driver has refused one.
+    pub monitor: Option<Monitor>,
 }
 
-impl Balancer {
-    /// Whether the provider is Octavia's OVN driver, which has no allowed CIDRs and a single algorithm.
-    pub fn is_ovn(&self) -> bool {
-        self.provider.as_deref() == Some("ovn")
+/// A driver of Octavia.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// That of amphorae, or another one with their options.
+    Amphora,
+    /// OVN, which has no allowed CIDRs and a single algorithm.
+    Ovn,
+    /// Octavia's default, which may be either: Octavia tells it with the first load balancer.
+    Unknown,
+}
+
+impl Driver {
+    /// The driver of a provider.
+    pub fn of(provider: &str) -> Self {
+        match provider {
+            "ovn" => Driver::Ovn,
+            _ => Driver::Amphora,
+        }
     }
 }
 
@@ -268,6 +284,7 @@ fn balancer(spec: &OpenStackClusterSpec, facts: &Facts, ports: Vec<u16>) -> Opti
         ports,
         allowed_cidrs: given.allowed_cidrs.clone(),
         provider: facts.balancer_provider.clone(),
+        driver: facts.balancer_driver,
         flavor_id: facts.balancer_flavor.clone(),
         availability_zone: given.availability_zone.clone(),
         network: facts.balancer_network.clone(),
@@ -275,7 +292,7 @@ fn balancer(spec: &OpenStackClusterSpec, facts: &Facts, ports: Vec<u16>) -> Opti
             .api_server
             .as_ref()
             .and_then(|api_server| api_server.fixed_ip.clone()),
-        monitor: monitor(given.monitor.as_ref()),
+        monitor: Some(monitor(given.monitor.as_ref())),
     })
 }
 

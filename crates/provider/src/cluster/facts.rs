@@ -7,7 +7,7 @@ use openstack::network::FixedIp;
 use openstack::{Kind, View};
 
 use super::address::{self, Use};
-use super::desired::{ControlPlaneMachine, balancer_spec, is_ipv6, wants_floating_ip};
+use super::desired::{ControlPlaneMachine, Driver, balancer_spec, is_ipv6, wants_floating_ip};
 use super::observed::Observed;
 use crate::family::Family;
 use crate::identity::Mark;
@@ -39,6 +39,8 @@ pub struct Facts {
     pub router_addresses: Vec<FixedIp>,
     /// The load balancer's provider.
     pub balancer_provider: Option<String>,
+    /// The driver of that provider, or of the existing load balancer.
+    pub balancer_driver: Driver,
     /// The load balancer's flavor.
     pub balancer_flavor: Option<String>,
     /// The network and subnet of the load balancer's address, if different from those of the cluster.
@@ -144,6 +146,7 @@ pub fn facts(
         router,
         router_addresses,
         balancer_provider: None,
+        balancer_driver: Driver::Unknown,
         balancer_flavor: None,
         balancer_network: None,
         control_plane: inside.control_plane,
@@ -446,6 +449,7 @@ fn balancer(
             facts.doubts.extend(is_new.then_some(Kind::Providers));
         }
     }
+    facts.balancer_driver = driver(observed, facts.balancer_provider.as_deref());
     if let Some(flavor) = &wanted.flavor {
         match view
             .lb_flavors
@@ -494,6 +498,20 @@ fn balancer(
         (None, None) => None,
     };
     Ok(())
+}
+
+/// The driver of the load balancer. Octavia does not say which of the providers is the default that it takes for a load balancer
+/// without one.
+fn driver(observed: &Observed, provider: Option<&str>) -> Driver {
+    let existing = observed.balancer().map(|known| known.provider.as_str());
+    let existing = existing.filter(|provider| !provider.is_empty());
+    let providers = &observed.view.providers;
+    match existing.or(provider) {
+        Some(provider) => Driver::of(provider),
+        None if providers.iter().next().is_none() => Driver::Unknown,
+        None if providers.get("ovn").is_some() => Driver::Unknown,
+        None => Driver::Amphora,
+    }
 }
 
 fn any_network(view: &View, param: &NetworkParam) -> Result<String, NotFound> {

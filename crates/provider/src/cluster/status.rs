@@ -101,6 +101,14 @@ pub(crate) fn unusable_cidrs(
     desired: &Desired,
     observed: &Observed,
 ) -> Option<Problem> {
+    if !balancer::ignored_cidrs(desired, observed).is_empty() {
+        let message = "apiServer.managedLoadBalancer.allowedCIDRs: Octavia's driver ovn has no allowed CIDRs, so that \
+                       everybody may connect. It passes the addresses of clients on: remove the CIDRs and narrow the rule for \
+                       the API server instead (managedSecurityGroups.defaultRules, name APIServer), or have a load balancer \
+                       of the provider amphora";
+        let reason = Reason::InvalidClusterSpec;
+        return Some(Problem::new(Type::ApiEndpoint, reason, message));
+    }
     let entries = balancer::unusable_cidrs(desired, observed);
     if entries.is_empty() || balancer_spec(spec).is_none() {
         return None;

@@ -162,6 +162,7 @@ async fn take_down(
         recorder: &ctx.recorder,
         cloud: &cloud,
         cluster: id,
+        unmonitored: &ctx.unmonitored,
         kinds: &kinds,
         age: age(object),
     };

@@ -144,6 +144,12 @@ impl World {
         self.control(faults, rule.to_string(), 201).await;
     }
 
+    /// Changes settings of the cloud.
+    pub(crate) async fn settings(&self, settings: Value) {
+        let request = http::Request::post(format!("{URL}/_simulator/settings"));
+        self.control(request, settings.to_string(), 200).await;
+    }
+
     /// Removes all faults of the cloud.
     pub(crate) async fn mend(&self) {
         let faults = http::Request::delete(format!("{URL}/_simulator/faults"));

@@ -6,6 +6,7 @@ mod loadbalancers;
 mod members;
 mod monitors;
 mod offers;
+mod ovn;
 mod part;
 mod policies;
 mod pools;

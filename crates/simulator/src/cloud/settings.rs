@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub(crate) oidc: parking_lot::Mutex<Provider>,
 }
 
-/// Settings that can be changed at run time, under the names of Nova's and Cinder's own options where they exist.
+/// Settings that can be changed at run time, under the names of Nova's, Cinder's and Octavia's own options where they have one.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Changeable {
@@ -43,6 +43,10 @@ pub(crate) struct Changeable {
     pub(crate) cross_az_attach: bool,
     /// True if a snapshot cannot be deleted while a volume created from it exists, as with Ceph's RBD.
     pub(crate) snapshots_have_dependants: bool,
+    /// Providers of Octavia, of `amphora`, `octavia` and `ovn`.
+    pub(crate) enabled_provider_drivers: Vec<String>,
+    /// Provider of a load balancer for which neither the request nor its flavor names one.
+    pub(crate) default_provider_driver: String,
 }
 
 impl Default for Changeable {
@@ -52,6 +56,8 @@ impl Default for Changeable {
             max_disk_devices_to_attach: -1,
             cross_az_attach: true,
             snapshots_have_dependants: true,
+            enabled_provider_drivers: vec!["amphora".to_owned(), "octavia".to_owned()],
+            default_provider_driver: "amphora".to_owned(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod backups;
 mod balancer;
+mod balancer_ovn;
 mod cluster;
 mod compute;
 mod directory;

@@ -14,9 +14,9 @@ use crate::cloud::service::Service;
 /// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
     table
-        .get("/v2.0/lbaas/providers", |_| {
+        .get("/v2.0/lbaas/providers", |call| {
             Ok(Reply::ok(
-                json!({"providers": described(&profiles::PROVIDERS)}),
+                json!({"providers": described(&profiles::providers(call))}),
             ))
         })
         .on(
@@ -24,7 +24,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             "/v2.0/lbaas/providers/{provider}/flavor_capabilities",
             Access::Admin,
             |call| {
-                profiles::enabled(call.parameter("provider"))?;
+                profiles::enabled(call, call.parameter("provider"))?;
                 Ok(Reply::ok(
                     json!({"flavor_capabilities": described(&profiles::FLAVOR_OPTIONS)}),
                 ))
@@ -35,7 +35,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             "/v2.0/lbaas/providers/{provider}/availability_zone_capabilities",
             Access::Admin,
             |call| {
-                profiles::enabled(call.parameter("provider"))?;
+                profiles::enabled(call, call.parameter("provider"))?;
                 Ok(Reply::ok(
                     json!({"availability_zone_capabilities": described(&profiles::ZONE_OPTIONS)}),
                 ))

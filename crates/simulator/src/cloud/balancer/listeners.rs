@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::part::{self, fresh, owner_only, references};
-use super::{pools, status, tls};
+use super::{ovn, pools, status, tls};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed, python_list};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
@@ -148,6 +148,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
         )));
     }
     tls::check_new(call, &doc)?;
+    ovn::listener(call.state, balancer, &doc)?;
     check_cidrs(call, balancer, &doc)?;
     let datagram = |doc: &Doc| matches!(doc.text("protocol"), "UDP" | "SCTP");
     let port = doc.number("protocol_port");
@@ -216,6 +217,7 @@ fn update(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("listener")?;
     tls::check(call, old.text("protocol"), &given)?;
     check_cidrs(call, old.text("loadbalancer_id"), &given)?;
+    ovn::listener(call.state, old.text("loadbalancer_id"), &given)?;
     if given.given("default_pool_id") {
         known_pool(
             call,

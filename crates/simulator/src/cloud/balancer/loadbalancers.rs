@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::part::{fresh, owner_only, references};
-use super::{listeners, offers, part, pools, status, tree, vip};
+use super::{listeners, offers, ovn, part, pools, status, tree, vip};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
@@ -68,6 +68,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             |call| {
                 let id = call.parameter("id").to_owned();
                 let doc = LOAD_BALANCER.find(call, &id)?;
+                if ovn::serves(call.state, &id) {
+                    return Err(ovn::action(
+                        "OVN provider does not support loadbalancer failover",
+                    ));
+                }
                 // A failover also repairs a load balancer in ERROR.
                 if doc.text("provisioning_status") != "ERROR" {
                     status::mutable(call, &id)?;
@@ -102,11 +107,9 @@ fn create(call: &mut Call<'_>) -> Answer {
     let id = doc.text("id").to_owned();
     call.state.put(Kind::LoadBalancer, doc);
     let whole = !new_listeners.is_empty() || !new_pools.is_empty();
-    for pool in &new_pools {
-        pools::create_in(call, &id, pool)?;
-    }
-    for listener in &new_listeners {
-        listeners::create_in(call, &id, listener)?;
+    let parts = create_parts(call, &id, &new_pools, &new_listeners);
+    if let Err(fault) = parts {
+        return refused(call, &id, fault);
     }
     let delay = call.settings.latency.transition(Transition::BalancerCreate);
     call.state
@@ -117,6 +120,37 @@ fn create(call: &mut Call<'_>) -> Answer {
         tree::fill(call, &mut body);
     }
     Ok(Reply::with(201, json!({"loadbalancer": body})))
+}
+
+fn create_parts(
+    call: &mut Call<'_>,
+    id: &str,
+    new_pools: &[Doc],
+    new_listeners: &[Doc],
+) -> Result<(), Fault> {
+    for pool in new_pools {
+        pools::create_in(call, id, pool)?;
+    }
+    for listener in new_listeners {
+        listeners::create_in(call, id, listener)?;
+    }
+    Ok(())
+}
+
+/// The answer to a tree that Octavia or the driver refuses. When the driver is asked, the port of the address exists already,
+/// and Octavia forgets it.
+fn refused(call: &mut Call<'_>, id: &str, fault: Fault) -> Answer {
+    if fault.status != 501 || !ovn::serves(call.state, id) {
+        return Err(fault);
+    }
+    for kind in status::PARTS {
+        for part in call.state.by(kind, "loadbalancer_id", id) {
+            call.state.remove(kind, part.text("id"));
+        }
+    }
+    call.state.remove(Kind::LoadBalancer, id);
+    let body = json!({"faultcode": "Server", "faultstring": fault.message, "debuginfo": null});
+    Ok(Reply::with(501, body))
 }
 
 fn delete(call: &mut Call<'_>) -> Answer {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::{Value, json};
 
+use super::ovn;
 use super::part::{self, fresh};
 use super::pools::POOL;
 use super::status;
@@ -68,6 +69,8 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         })
         .put("/v2.0/lbaas/pools/{pool_id}/members/{id}", |call| {
             let id = call.parameter("id").to_owned();
+            let pool = POOL.find_writable(call, call.parameter("pool_id"))?;
+            ovn::member(call.state, &pool, &call.wrapped("member")?, false)?;
             part::update(call, &MEMBER, &id)
         })
         .delete("/v2.0/lbaas/pools/{pool_id}/members/{id}", |call| {
@@ -113,6 +116,7 @@ pub(crate) fn create_in(
             doc.text("subnet_id")
         )));
     }
+    ovn::member(call.state, pool, &doc, true)?;
     let (address, port) = place(&doc);
     if places.0.contains_key(&(address.clone(), port)) {
         return Err(Fault::conflict(format!(
@@ -174,6 +178,7 @@ fn batch(call: &mut Call<'_>) -> Answer {
             call.who.admin(),
             call.service,
         )?;
+        ovn::member(call.state, &pool, &checked, false)?;
         part::apply(call, Kind::Member, current, &checked);
         unnamed.remove(&place(&member));
     }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::ovn;
 use super::part::{self, fresh, owner_only};
 use super::pools::POOL;
 use super::status;
@@ -100,6 +101,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, pool: &Doc, given: &Doc) -> Result<
             }
         }
     }
+    ovn::monitor(call.state, pool.text("loadbalancer_id"), &doc)?;
     if doc.number("timeout") > doc.number("delay") {
         return Err(Fault::bad(format!(
             "Validation failure: The timeout value {} must be less than or equal to the delay value {}",

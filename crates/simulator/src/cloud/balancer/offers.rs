@@ -4,6 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::ovn;
 use super::profiles::{self, FLAVOR_PROFILE, ZONE_PROFILE, in_use};
 use crate::cloud::attribute::{Attribute, Preset, Shape, Verb, attribute, check, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
@@ -203,7 +204,10 @@ pub(crate) fn choose(call: &Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
     chosen(call, &ZONE, balancer, "Invalid availability zone.")?;
     let provider = of_flavor.map(|profile| profile.text("provider_name").to_owned());
     match (balancer.text("provider"), provider) {
-        ("", None) => balancer.set("provider", "amphora"),
+        ("", None) => {
+            let settings = call.settings.changeable.read();
+            balancer.set("provider", settings.default_provider_driver.as_str());
+        }
         ("", Some(provider)) => balancer.set("provider", provider),
         (asked, Some(provider)) if asked != provider => {
             let flavor = balancer.text("flavor_id");
@@ -212,7 +216,8 @@ pub(crate) fn choose(call: &Call<'_>, balancer: &mut Doc) -> Result<(), Fault> {
         }
         _ => {}
     }
-    profiles::enabled(balancer.text("provider"))
+    profiles::enabled(call, balancer.text("provider"))?;
+    ovn::zone(balancer)
 }
 
 /// Returns a [`Fault`] for an address in a network outside of the load balancer's zone.

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::part::{self, fresh, owner_only, references};
-use super::{listeners, status};
+use super::{listeners, ovn, status};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::collection::Collection;
@@ -114,6 +114,11 @@ fn create_policy(call: &mut Call<'_>) -> Answer {
     let listener = listeners::LISTENER.find_writable(call, given.text("listener_id"))?;
     let balancer = listener.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
+    if ovn::serves(call.state, &balancer) {
+        return Err(ovn::action(
+            "This provider does not support creating l7policies.",
+        ));
+    }
     let mut doc = fresh(call, POLICY_ATTRIBUTES, &given, ("l7policy", "L7 Policy"))?;
     doc.set("loadbalancer_id", balancer.clone());
     add(call, Kind::L7Policy, &doc, &balancer);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::part::{self, fresh, owner_only, references};
-use super::{members, monitors, status};
+use super::{members, monitors, ovn, status};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
@@ -66,7 +66,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .put("/v2.0/lbaas/pools/{id}", |call| {
             let id = call.parameter("id").to_owned();
             let pool = POOL.find_writable(call, &id)?;
-            check_persistence(&pool, &call.wrapped("pool")?)?;
+            let given = call.wrapped("pool")?;
+            check_persistence(&pool, &given)?;
+            ovn::pool(call.state, pool.text("loadbalancer_id"), &given)?;
             part::update(call, &POOL, &id)
         })
         .delete("/v2.0/lbaas/pools/{id}", delete);
@@ -120,6 +122,7 @@ fn check_persistence(pool: &Doc, given: &Doc) -> Result<(), Fault> {
 pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Result<Doc, Fault> {
     let mut doc = fresh(call, ATTRIBUTES, given, ("pool", "Pool"))?;
     check_persistence(&doc, &doc)?;
+    ovn::pool(call.state, balancer, &doc)?;
     doc.set("loadbalancer_id", balancer);
     let inner = doc.remove("members").unwrap_or_default();
     let monitor = doc.remove("healthmonitor").unwrap_or_default();

@@ -6,6 +6,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::ovn;
 use crate::cloud::attribute::{Attribute, Preset, Shape, Verb, attribute, check, fixed};
 use crate::cloud::call::{Answer, Call, Reply, Who};
 use crate::cloud::collection::Collection;
@@ -17,10 +18,19 @@ use crate::cloud::service::Service;
 use crate::cloud::state::State;
 
 /// Enabled providers with their descriptions.
-pub(crate) const PROVIDERS: [(&str, &str); 2] = [
+const PROVIDERS: [(&str, &str); 3] = [
     ("amphora", "The Octavia Amphora driver."),
     ("octavia", "Deprecated alias of the Octavia Amphora driver."),
+    (ovn::NAME, "Octavia OVN driver."),
 ];
+
+/// The enabled providers with their descriptions.
+pub(crate) fn providers(call: &Call<'_>) -> Vec<(&'static str, &'static str)> {
+    let settings = call.settings.changeable.read();
+    let enabled = &settings.enabled_provider_drivers;
+    let is_enabled = |(name, _): &(&str, &str)| enabled.iter().any(|known| known == name);
+    PROVIDERS.into_iter().filter(is_enabled).collect()
+}
 
 const FLAVOR_ATTRIBUTES: &[Attribute] = &[
     attribute("name", Shape::Text(255), Preset::Required)
@@ -244,8 +254,8 @@ fn options(doc: &Doc, profiles: &Profiles) -> Result<Value, Fault> {
 }
 
 /// Returns a [`Fault`] for a provider that is not enabled.
-pub(crate) fn enabled(provider: &str) -> Result<(), Fault> {
-    if PROVIDERS.iter().any(|(name, _)| *name == provider) {
+pub(crate) fn enabled(call: &Call<'_>, provider: &str) -> Result<(), Fault> {
+    if providers(call).iter().any(|(name, _)| *name == provider) {
         return Ok(());
     }
     Err(Fault::bad(format!("Provider '{provider}' is not enabled.")))
@@ -259,7 +269,12 @@ fn provider_takes(
     provider: &str,
     options: &Value,
 ) -> Result<(), Fault> {
-    enabled(provider)?;
+    enabled(call, provider)?;
+    if provider == ovn::NAME {
+        return Err(ovn::action(
+            "This provider does not support validating flavors and availability zones.",
+        ));
+    }
     let unsupported = |why: String| {
         let text = format!("Provider '{provider}' does not support a requested option: {why}");
         Err(Fault::new(501, "NotImplemented", text))

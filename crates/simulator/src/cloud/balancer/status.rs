@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ovn;
 use crate::cloud::call::Call;
 use crate::cloud::clock::naive;
 use crate::cloud::document::{Doc, Fields};
@@ -112,6 +113,9 @@ fn settle(state: &mut State, id: &str) {
             );
         });
     }
+    if ovn::serves(state, id) {
+        ovn::plug(state);
+    }
     operate(state, id);
 }
 
@@ -213,6 +217,7 @@ fn gone(state: &mut State, id: &str) {
             state.remove(kind, part.text("id"));
         }
     }
+    let is_of_ovn = ovn::serves(state, id);
     if let Some(balancer) = state.remove(Kind::LoadBalancer, id)
         && let Some(port) = state.get(Kind::Port, balancer.text("vip_port_id"))
     {
@@ -222,5 +227,8 @@ fn gone(state: &mut State, id: &str) {
         } else {
             network::release(state, port.text("id"));
         }
+    }
+    if is_of_ovn {
+        ovn::plug(state);
     }
 }
