@@ -2,6 +2,7 @@
 
 mod address;
 pub mod desired;
+pub mod drift;
 pub mod facts;
 pub mod failed;
 pub(crate) mod inputs;
@@ -262,7 +263,10 @@ async fn change(
             ..next.clone()
         });
     }
-    let plan = |observed: &Observed| plan::existing(&all, observed);
+    let status = next.status.as_ref();
+    let resolved = status.and_then(|status| status.resolved.as_ref());
+    let states = drift::of(&work.object.name_any(), work.spec, resolved);
+    let plan = |observed: &Observed| plan::existing(&states, &all, observed);
     let waits = work.apply(kinds, plan, plan::change).await?;
     pairs::record(next, &all, observed);
     Ok(waits.into_iter().next())

@@ -23,7 +23,7 @@ use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::machine::desired::{Desired, desired};
 use crate::machine::facts::{Scope, facts};
 use crate::machine::observed::{Known, Observed};
-use crate::machine::{pairs, plan as machine_plan};
+use crate::machine::{drift, pairs, plan as machine_plan};
 use crate::names::Names;
 use crate::problem::Problem;
 
@@ -309,7 +309,10 @@ pub fn machine(
     let observed = Observed::of(Arc::clone(view), mark, of.known());
     let mut preview = Preview::default();
     if let (Some(existing), Some(_)) = (of.existing, observed.known.server()) {
-        let plan = machine_plan::existing(&pairs::of(existing), &observed);
+        let status = existing.status.as_ref();
+        let resolved = status.and_then(|status| status.resolved.as_ref());
+        let states = drift::of(&of.name, of.spec, resolved);
+        let plan = machine_plan::existing(&states, &pairs::of(existing), &observed);
         for step in &plan.steps {
             preview.step(step.to_string(), "");
         }

@@ -19,6 +19,7 @@ use crate::context::{self, Context, Error, FALLBACK, is_managed_elsewhere, names
 use crate::credentials;
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::desired;
+use crate::machine::drift;
 use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs::{kinds, user_data};
 use crate::machine::observed::{Known, Observed};
@@ -109,7 +110,10 @@ async fn create(
     observed: Observed,
 ) -> Result<Vec<String>, Error> {
     if observed.server().is_some() {
-        let plan = |observed: &Observed| plan::surplus(observed);
+        let status = object.status.as_ref();
+        let resolved = status.and_then(|status| status.resolved.as_ref());
+        let states = drift::of(&object.name_any(), work.spec, resolved);
+        let plan = |observed: &Observed| plan::existing(&states, &[], observed);
         return work.apply(kinds, plan, plan::change).await;
     }
     let scope = Scope {

@@ -157,6 +157,12 @@ pub struct PortUpdate {
     /// Addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fixed_ips: Option<Vec<FixedIp>>,
+    /// Off if false: the port passes nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_state_up: Option<bool>,
+    /// Port security: security groups and anti-spoofing apply if true. Off, a port has neither groups nor address pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_security_enabled: Option<bool>,
 }
 
 /// New router.

@@ -149,6 +149,8 @@ pub struct Port {
     pub allowed_address_pairs: Vec<AddressPair>,
     /// Port security: security groups and anti-spoofing apply if true.
     pub port_security_enabled: Option<bool>,
+    /// Off if false: the port passes nothing.
+    pub admin_state_up: Option<bool>,
     /// `normal`, `direct`, ...
     #[serde(rename = "binding:vnic_type")]
     pub vnic_type: String,
@@ -173,6 +175,7 @@ impl Port {
         "security_groups",
         "allowed_address_pairs",
         "port_security_enabled",
+        "admin_state_up",
         "binding:vnic_type",
         "tags",
         "description",

@@ -9,6 +9,7 @@ use openstack::volume::VolumeCreate;
 use openstack::{Kind, Result};
 
 use super::desired::Desired;
+use super::drift::{self, PortState, Repair};
 use super::observed::Observed;
 use super::pairs::{self, Change, PortPairs};
 use super::pooled::{self, Given};
@@ -29,6 +30,8 @@ pub enum Step {
     TagTrunk(String),
     /// Changes the allowed address pairs of a port.
     SetPairs(Change),
+    /// Changes a port back that somebody has changed by hand.
+    Repair(Repair),
     /// Associates the floating IP with this address.
     AssociateFloatingIp(String),
     CreateServer,
@@ -52,7 +55,7 @@ impl Step {
             Step::CreateTrunk(_) => "CreateTrunk",
             Step::RemoveSubports(_) => "RemoveTrunkSubports",
             Step::DeleteTrunk(_) => "DeleteTrunk",
-            Step::SetPairs(_) => "UpdatePort",
+            Step::SetPairs(_) | Step::Repair(_) => "UpdatePort",
             Step::AssociateFloatingIp(_) => "AssociateFloatingIP",
             Step::CreateServer => "CreateServer",
             Step::DeleteServer(_) => "DeleteServer",
@@ -75,6 +78,9 @@ impl fmt::Display for Step {
             Step::DeleteTrunk(id) => write!(f, "delete trunk {id}"),
             Step::SetPairs(change) => {
                 write!(f, "set the allowed address pairs of port {}", change.port)
+            }
+            Step::Repair(repair) => {
+                write!(f, "change {} of port {} back", repair.words(), repair.port)
             }
             Step::AssociateFloatingIp(address) => write!(f, "associate floating IP {address}"),
             Step::CreateServer => f.write_str("create the server"),
@@ -196,9 +202,11 @@ pub fn surplus(observed: &Observed) -> Plan {
     plan
 }
 
-/// The plan of a machine with a server: [`surplus`], and the changes of ports that may change.
-pub fn existing(pairs: &[PortPairs], observed: &Observed) -> Plan {
+/// The plan of a machine with a server: [`surplus`], repairs of ports, and the changes of ports that may change.
+pub fn existing(states: &[PortState], pairs: &[PortPairs], observed: &Observed) -> Plan {
     let mut plan = surplus(observed);
+    let repairs = drift::repairs(states, observed).into_iter();
+    plan.steps.extend(repairs.map(Step::Repair));
     let changes = pairs::changes(pairs, observed).into_iter();
     plan.steps.extend(changes.map(Step::SetPairs));
     plan
@@ -396,6 +404,10 @@ fn with_missing(known: &[String], desired: &Desired, port: &str) -> Option<Vec<S
 pub fn change(step: &Step, observed: &Observed) -> Option<Request> {
     match step {
         Step::SetPairs(change) => Some(Request::SetPairs(change.clone())),
+        Step::Repair(repair) => Some(Request::ChangePort {
+            id: repair.id.clone(),
+            change: repair.change.clone(),
+        }),
         Step::AssociateFloatingIp(address) => {
             let (id, change) = pooled::association(address, &observed.ports, &observed.view)?;
             Some(Request::AssociateFloatingIp { id, change })

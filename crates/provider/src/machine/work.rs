@@ -187,7 +187,7 @@ impl ServerWork<'_> {
             Step::CreatePorts | Step::TagPort(_) | Step::CreateTrunk(_) | Step::TagTrunk(_) => {
                 Reason::PortCreateFailed
             }
-            Step::SetPairs(_) => Reason::PortUpdateFailed,
+            Step::SetPairs(_) | Step::Repair(_) => Reason::PortUpdateFailed,
             Step::CreateVolume(_) => Reason::VolumeCreateFailed,
             Step::AssociateFloatingIp(_) => Reason::FloatingIPError,
             _ => Reason::InstanceDeleteFailed,

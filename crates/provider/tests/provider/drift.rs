@@ -103,3 +103,73 @@ async fn rules_that_the_spec_leaves_out_go_from_groups_that_exist_and_come_back(
     })
     .await;
 }
+
+/// A worker whose ports are those of `ports`; returns the paths of the ports.
+async fn worker(world: &World, ports: Value) -> Vec<String> {
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    world.machine("md-0", false, json!({"ports": ports})).await;
+    let machine = world.machine_ready("md-0").await;
+    let ports = machine.status.unwrap().resources.unwrap().ports;
+    ports
+        .iter()
+        .map(|port| format!("/ports/{}", port.id))
+        .collect()
+}
+
+async fn by_hand(world: &World, path: &str, change: Value) {
+    let body = json!({"port": change});
+    world.request(Service::Network, "PUT", path, body).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ports_of_a_machine_that_were_changed_by_hand_are_put_back_with_an_event() {
+    let world = World::start().await;
+    let secure =
+        json!({"enablePortSecurity": true, "allowedAddressPairs": [{"ipAddress": "10.6.0.100"}]});
+    let open = json!({"enablePortSecurity": false, "adminStateUp": false});
+    let ports = worker(&world, json!([secure, open])).await;
+    let before = item(&world, &ports[0], "port").await;
+    assert_ne!(before["security_groups"], json!([]));
+    let opened = json!({"admin_state_up": false, "port_security_enabled": false, "security_groups": [],
+        "allowed_address_pairs": []});
+    by_hand(&world, &ports[0], opened).await;
+    let closed = json!({"admin_state_up": true, "port_security_enabled": true,
+        "security_groups": before["security_groups"], "allowed_address_pairs": [{"ip_address": "10.6.0.101"}]});
+    by_hand(&world, &ports[1], closed).await;
+    eventually("ports as the spec has them", || async {
+        let first = item(&world, &ports[0], "port").await;
+        let second = item(&world, &ports[1], "port").await;
+        let same = |field: &str| first[field] == before[field];
+        let fields = [
+            "admin_state_up",
+            "port_security_enabled",
+            "security_groups",
+            "allowed_address_pairs",
+        ];
+        let is_off = second["admin_state_up"] == false && second["port_security_enabled"] == false;
+        (fields.iter().all(|field| same(field)) && is_off)
+            .then_some(())
+            .ok_or(format!("{first}\n{second}"))
+    })
+    .await;
+    world.machine_ready("md-0").await;
+    let notes = world.notes("md-0", "Normal").await;
+    for name in ["md-0-0", "md-0-1"] {
+        let words = format!("Changed the admin state and port security of port {name} back");
+        assert!(notes.iter().any(|note| note.contains(&words)), "{notes:#?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn port_security_that_the_spec_leaves_to_the_network_is_left_to_whoever_changes_it() {
+    let world = World::start().await;
+    let ports = worker(&world, json!([{}])).await;
+    let opened = json!({"port_security_enabled": false, "security_groups": []});
+    by_hand(&world, &ports[0], opened).await;
+    let writes = world.writes();
+    tokio::time::sleep(crate::world::MINUTE).await;
+    let known = item(&world, &ports[0], "port").await;
+    assert_eq!(known["port_security_enabled"], false);
+    assert_eq!(world.writes(), writes);
+}

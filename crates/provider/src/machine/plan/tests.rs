@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use super::{Request, change, deletion, existing, plan, plan_deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
+use crate::machine::drift::PortState;
 use crate::machine::observed::{Known, Observed};
 use crate::machine::pairs::PortPairs;
 
@@ -84,7 +85,9 @@ impl Model {
             }
             Request::SetPairs(change) => {
                 let port = self.ports.iter_mut().find(|port| port.id == change.id);
-                let pairs = &mut port.unwrap().allowed_address_pairs;
+                let port = port.unwrap();
+                assert_ne!(port.port_security_enabled, Some(false), "409");
+                let pairs = &mut port.allowed_address_pairs;
                 pairs.retain(|pair| !change.remove.contains(pair));
                 pairs.extend(change.add);
             }
@@ -113,7 +116,17 @@ impl Model {
             }
             Request::ChangePort { id, change } => {
                 let port = self.ports.iter_mut().find(|port| port.id == id);
-                port.unwrap().description = change.description.unwrap();
+                let port = port.unwrap();
+                let set = |field: &mut Option<bool>, value: Option<bool>| *field = value.or(*field);
+                set(&mut port.admin_state_up, change.admin_state_up);
+                set(
+                    &mut port.port_security_enabled,
+                    change.port_security_enabled,
+                );
+                port.description = change.description.unwrap_or(port.description.clone());
+                port.security_groups = change
+                    .security_groups
+                    .unwrap_or(port.security_groups.clone());
             }
             Request::RemoveSubports { trunk, ports } => {
                 let trunk = self.trunks.iter_mut().find(|it| it.id == trunk);
@@ -190,6 +203,17 @@ fn recorded(wanted: &Desired, addresses: &[u8]) -> Vec<PortPairs> {
         port: port.create.name.clone(),
         wanted: port.create.allowed_address_pairs.clone(),
         recorded: address_pairs(addresses),
+    };
+    wanted.ports.iter().map(of_port).collect()
+}
+
+/// The states of the ports, which had a group.
+fn states(wanted: &Desired) -> Vec<PortState> {
+    let of_port = |port: &Wanted| PortState {
+        port: port.create.name.clone(),
+        admin_state_up: true,
+        port_security: Some(true),
+        groups: vec!["group".to_owned()],
     };
     wanted.ports.iter().map(of_port).collect()
 }
@@ -300,8 +324,14 @@ proptest! {
         prop_assert_eq!(plan(&wanted, &observed), super::Plan::default());
         // Of a machine with a server, the pairs follow the spec as well, and then nothing is left to do.
         let all = recorded(&wanted, &pairs.concat());
+        // Somebody has changed each port by hand.
+        let states = states(&wanted);
+        for port in model.ports.iter_mut().filter(|port| port.description.ends_with(&mark.suffix())) {
+            (port.admin_state_up, port.port_security_enabled) = (Some(false), Some(false));
+            (port.security_groups, port.allowed_address_pairs) = (Vec::new(), Vec::new());
+        }
         let change_all = |model: &mut Model, budget: &mut usize| {
-            converge(model, mark, budget, |o| existing(&all, o), change);
+            converge(model, mark, budget, |o| existing(&states, &all, o), change);
         };
         for mut budget in cuts.clone() {
             change_all(&mut model, &mut budget);
@@ -312,6 +342,8 @@ proptest! {
             let has: BTreeSet<_> = port.allowed_address_pairs.iter().map(|pair| &pair.ip_address).collect();
             let wanted: BTreeSet<_> = all[0].wanted.iter().map(|pair| &pair.ip_address).collect();
             prop_assert_eq!(has, wanted);
+            prop_assert_eq!((port.admin_state_up, port.port_security_enabled), (Some(true), Some(true)));
+            prop_assert_eq!(&port.security_groups, &states[0].groups);
         }
         // A trunk has the subports of a user, and one of the neighbour.
         let of_machine = |port: &&Port| port.description.ends_with(&mark.suffix());

@@ -102,7 +102,8 @@ proptest! {
         let wanted = with_pairs(desired(mark, 2, 2, tagging), &[8]);
         let plans = [
             plan(&wanted, &observed),
-            existing(&recorded(&wanted, &[7]), &observed),
+            existing(&[], &recorded(&wanted, &[7]), &observed),
+            existing(&states(&wanted), &[], &observed),
             plan_deletion(&observed, false),
         ];
         let has_mark = |id: &str| {
