@@ -247,6 +247,26 @@ impl Compute {
         self.session.list(call, "server_groups").await
     }
 
+    /// Creates a server group.
+    ///
+    /// # Errors
+    /// The [`Error`] of the request.
+    pub async fn create_server_group(&self, name: &str, policy: &str) -> Result<ServerGroup> {
+        let call = Call::post(Service::Compute, "/os-server-groups", &[])
+            .microversion(SERVER_GROUPS)
+            .body("server_group", &json!({"name": name, "policies": [policy]}));
+        self.session.one(call, "server_group").await
+    }
+
+    /// Deletes a server group; its servers stay.
+    ///
+    /// # Errors
+    /// The [`Error`] of the request.
+    pub async fn delete_server_group(&self, id: &str) -> Result<()> {
+        let call = Call::delete(Service::Compute, "/os-server-groups/{id}", &[id]);
+        self.session.done(call.microversion(SERVER_GROUPS)).await
+    }
+
     /// Returns the limits of the project and their use.
     ///
     /// # Errors

@@ -48,7 +48,9 @@ use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity, Mark};
 pub use crate::names::CLUSTER_FINALIZER as FINALIZER;
 use crate::names::Names;
+use crate::placement;
 use crate::problem::Problem;
+use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
 /// Reconciles one OpenStackCluster.
@@ -160,6 +162,7 @@ async fn looked_up(
         control_plane: control_plane(ctx, object, cluster, &observed, &place).await?,
         cidrs: cidrs(cluster),
         is_adopted: adoption::is_wanted(object),
+        server_groups: server_groups(object)?,
     };
     let mark = Mark::cluster(work.cluster);
     let names = Names::new(&namespace(object), &cluster.name_any());
@@ -172,6 +175,15 @@ async fn looked_up(
     let doubts: Vec<_> = facts.doubts.iter().copied().collect();
     let observed = work.observe(&doubts, Duration::ZERO).await?;
     Ok((resolve(&observed)?, observed))
+}
+
+/// The policies of the roles that have a server group.
+///
+/// # Errors
+/// The problem with the annotation.
+pub(crate) fn server_groups(object: &OpenStackCluster) -> Result<placement::Policies, Problem> {
+    let invalid = |text| Problem::new(Type::Ready, Reason::InvalidClusterSpec, text);
+    placement::policies(object).map_err(invalid)
 }
 
 /// The CIDRs of pods and Services.
@@ -216,9 +228,13 @@ impl Context {
 /// The kinds of resources that a reconcile of this object reads.
 async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
     let balancer = balancer_spec(&object.spec);
-    let known = object.status.as_ref().and_then(|status| status.api_server_managed_load_balancer.as_ref());
+    let known = object
+        .status
+        .as_ref()
+        .and_then(|status| status.api_server_managed_load_balancer.as_ref());
     let kinds = apply::kinds(cloud, balancer.is_some(), false).await;
     let mut kinds = kinds.to_vec();
+    kinds.extend(placement::is_used(object).then_some(Kind::ServerGroups));
     if let Some(balancer) = balancer {
         let is_asked = balancer.provider.is_some() || known.is_none();
         kinds.extend(is_asked.then_some(Kind::Providers));

@@ -17,6 +17,7 @@
 //!   recheck      a second look before something is called missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
+//!   placement    server groups of the roles of a cluster
 //!   failures     servers that Nova failed for want of room, and drivers without health monitors, as this process has seen them
 //!   console      the cause of a failed bootstrap in the console of a server
 //!   family       families of addresses
@@ -42,6 +43,7 @@ pub mod machine;
 pub mod names;
 mod options;
 mod owners;
+pub mod placement;
 pub mod pool;
 pub mod preview;
 pub mod problem;

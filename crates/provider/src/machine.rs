@@ -42,6 +42,9 @@ use crate::context::{
 };
 use crate::credentials;
 pub use crate::names::MACHINE_FINALIZER as FINALIZER;
+use crate::names::Names;
+use crate::placement;
+use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
@@ -130,6 +133,8 @@ async fn normal(
     let is_new = work.before.server().is_none();
     let mut kinds = kinds(&object.spec, is_new, around.is_balanced());
     kinds.extend((is_new && place.zone.is_some()).then_some(Kind::Zones));
+    let is_grouped = is_new && placement::is_used(needs.infra);
+    kinds.extend(is_grouped.then_some(Kind::ServerGroups));
     let observed = work.observe(&kinds, work.age).await?;
     if let (Some(id), None) = (work.before.server(), observed.server()) {
         return missing(&work, &observed, id, next).await;
@@ -198,6 +203,7 @@ async fn create(
     let scope = facts::Scope {
         cluster_name: needs.cluster.name_any(),
         group: around.group(),
+        server_group: server_group(object, needs, around)?,
         failure_domain: work.failure_domain.clone(),
         zone_field: work.zone_field,
         flavor_field: work.flavor_field,
@@ -234,6 +240,17 @@ async fn create(
         retries::refused(work, next, needs.machine.spec.failure_domain.clone()).await?;
     }
     Ok(result?.into_iter().next())
+}
+
+/// The name of the server group of the machine's role, if it has one.
+fn server_group(
+    object: &OpenStackMachine,
+    needs: &Needs<'_>,
+    around: &Surroundings,
+) -> Result<Option<String>, Problem> {
+    let names = Names::new(&namespace(object), &needs.cluster.name_any());
+    let name = placement::of_role(needs.infra, &names, around.group());
+    name.map_err(|text| Problem::new(Type::Instance, Reason::DependencyFailed, text))
 }
 
 /// Deletes duplicates of a machine with a server, and changes what may change; returns what to wait for.

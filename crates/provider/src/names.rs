@@ -53,6 +53,11 @@ impl Names {
         format!("k8s-cluster-{}-secgroup-{}", self.full, role_word(role))
     }
 
+    /// The name of the server group of a role with a policy, to which the mark is added.
+    pub(crate) fn server_group(&self, role: ManagedGroup, policy: &str) -> String {
+        format!("{}-{policy}-{}", role_word(role), self.full)
+    }
+
     /// The name of the server of the bastion, without the namespace as in the Go provider.
     pub fn bastion(&self) -> String {
         format!("{}-bastion", self.cluster)

@@ -12,6 +12,8 @@ use api::infra::v1beta2::{
 };
 use kube::ResourceExt;
 use openstack::View;
+use openstack::compute::ServerGroup;
+use openstack::inventory::Table;
 
 use crate::cluster::control_plane::running;
 use crate::cluster::desired::{Desired as OfCluster, bastion_spec, desired as of_cluster};
@@ -25,7 +27,9 @@ use crate::machine::facts::{Scope, facts};
 use crate::machine::observed::{Known, Observed};
 use crate::machine::{drift, pairs, plan as machine_plan};
 use crate::names::Names;
+use crate::placement;
 use crate::problem::Problem;
+use crate::reason::{Reason, Type};
 
 /// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,6 +153,7 @@ pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
             .collect(),
         cidrs: crate::cluster::cidrs(at.cluster),
         is_adopted: crate::cluster::adoption::is_wanted(infra),
+        server_groups: crate::cluster::server_groups(infra)?,
     };
     let facts = cluster_facts(spec, Mark::cluster(id), names, &observed, inside)?;
     let desired = of_cluster(spec, &facts);
@@ -187,6 +192,7 @@ fn of_step(step: &ClusterStep, desired: &OfCluster, preview: &mut Preview) {
             preview.one("network/port");
             (names.balancer(), Some("load-balancer/loadbalancer"))
         }
+        ClusterStep::CreateServerGroup(_) => (String::new(), None),
         ClusterStep::CreateFloatingIp => (String::new(), Some("network/floatingip")),
         _ => (String::new(), None),
     };
@@ -285,6 +291,16 @@ pub struct Machine<'a> {
 }
 
 impl Machine<'_> {
+    /// The name of the server group of the machine's role.
+    fn server_group(&self, infra: Option<&OpenStackCluster>) -> Result<Option<String>, Problem> {
+        let Some(infra) = infra else {
+            return Ok(None);
+        };
+        let names = Names::new(&namespace(infra), self.cluster);
+        let name = placement::of_role(infra, &names, self.group);
+        name.map_err(|text| Problem::new(Type::Instance, Reason::DependencyFailed, text))
+    }
+
     fn mark(&self, cluster: Identity) -> Mark {
         let id = self.existing.and_then(|it| Identity::of(it, MACHINE_ID));
         Mark::machine(cluster, id.unwrap_or_default())
@@ -319,9 +335,12 @@ pub fn machine(
         preview.waits = plan.waits;
         return Ok(preview);
     }
+    let server_group = of.server_group(infra)?;
+    let view = &with_group(view, server_group.as_deref());
     let scope = Scope {
         cluster_name: of.cluster.to_owned(),
         group: of.group,
+        server_group: server_group.clone(),
         failure_domain: of.failure_domain.clone(),
         zone_field: "failureDomain",
         flavor_field: "flavor",
@@ -348,6 +367,22 @@ pub fn machine(
     }
     preview.waits = plan.waits;
     Ok(preview)
+}
+
+/// `view` with a placeholder for a server group that an earlier step creates.
+fn with_group(view: &Arc<View>, name: Option<&str>) -> Arc<View> {
+    let Some(name) = name.filter(|name| placement::find(view, name).is_none()) else {
+        return Arc::clone(view);
+    };
+    let group = ServerGroup {
+        id: "(the server group of the role)".to_owned(),
+        name: name.to_owned(),
+        ..ServerGroup::default()
+    };
+    Arc::new(View {
+        server_groups: Arc::new(Table::of([group])),
+        ..View::clone(view)
+    })
 }
 
 fn of_machine(step: &machine_plan::Step, desired: &Desired, preview: &mut Preview) {

@@ -119,6 +119,7 @@ async fn create(
     let scope = Scope {
         cluster_name: context::of_cluster(object).unwrap_or_default().to_owned(),
         group: ManagedGroup::Worker,
+        server_group: None,
         failure_domain: work.failure_domain.clone(),
         zone_field: work.zone_field,
         flavor_field: "flavor",

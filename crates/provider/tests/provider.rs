@@ -48,6 +48,9 @@ mod ownership;
 #[path = "provider/pairs.rs"]
 mod pairs;
 
+#[path = "provider/placement.rs"]
+mod placement;
+
 #[path = "provider/pools.rs"]
 mod pools;
 

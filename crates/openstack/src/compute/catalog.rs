@@ -65,6 +65,8 @@ pub struct ServerGroup {
     pub policies: Vec<String>,
     /// Ids of the servers in the group.
     pub members: Vec<String>,
+    /// Project that owns it.
+    pub project_id: String,
 }
 
 /// Nova's absolute limits; -1 is no limit.

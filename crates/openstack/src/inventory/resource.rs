@@ -126,7 +126,12 @@ resource!(
             )
     },
 );
-resource!(ServerGroup, ServerGroups);
+resource!(
+    ServerGroup,
+    ServerGroups,
+    // Nova's server groups have names alone.
+    description = |item| -> &str { &item.name },
+);
 resource!(
     Port,
     Ports,

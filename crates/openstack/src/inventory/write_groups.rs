@@ -1,8 +1,9 @@
-//! Writes to groups of volumes and their snapshots.
+//! Writes to groups of volumes and their snapshots, and to groups of servers.
 
 use std::sync::Arc;
 
 use super::{Inventory, Kind};
+use crate::compute::ServerGroup;
 use crate::error::Result;
 use crate::volume::{GroupSnapshot, GroupSnapshotCreate, VolumeGroup, VolumeGroupCreate};
 
@@ -68,5 +69,23 @@ impl Inventory {
         self.deleting::<GroupSnapshot>(id, deleted, |snapshot| {
             "deleting".clone_into(&mut snapshot.status);
         })
+    }
+
+    /// Creates a server group.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn create_server_group(&self, name: &str, policy: &str) -> Result<Arc<ServerGroup>> {
+        let compute = self.session().compute();
+        Ok(self.fold(compute.create_server_group(name, policy).await?))
+    }
+
+    /// Deletes a server group; its servers stay.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn delete_server_group(&self, id: &str) -> Result<()> {
+        let deleted = self.session().compute().delete_server_group(id).await;
+        self.deleted::<ServerGroup>(id, deleted)
     }
 }

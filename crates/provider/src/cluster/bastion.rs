@@ -218,6 +218,7 @@ fn resolved(
         let scope = Scope {
             cluster_name: found.names.cluster().to_owned(),
             group: ManagedGroup::Bastion,
+            server_group: None,
             failure_domain: bastion.availability_zone.clone(),
             zone_field: "bastion.availabilityZone",
             flavor_field: "flavor",

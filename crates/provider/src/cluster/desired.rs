@@ -14,6 +14,7 @@ use super::rules::{self, Rule};
 use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
+use crate::placement::Policies;
 pub use crate::spec::balancer_spec;
 
 /// The default port of the API server.
@@ -36,6 +37,8 @@ pub struct Desired {
     pub router: Router,
     /// The managed security groups with their rules.
     pub groups: BTreeMap<ManagedGroup, Vec<Rule>>,
+    /// The policies of the roles that have a server group.
+    pub server_groups: Policies,
     /// The load balancer of the API server.
     pub balancer: Option<Balancer>,
     /// The floating IP of the API server.
@@ -207,6 +210,7 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
         network: network(spec, facts),
         router: router(spec, facts),
         groups: rules::wanted(spec, &ports, &facts.subnet_cidrs, facts.ipv6),
+        server_groups: facts.server_groups.clone(),
         balancer: balancer(spec, facts, ports),
         floating_ip: floating_ip(spec, facts),
         control_plane: facts.control_plane.clone(),

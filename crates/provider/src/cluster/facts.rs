@@ -12,6 +12,7 @@ use super::observed::Observed;
 use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
+use crate::placement::Policies;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
@@ -53,6 +54,8 @@ pub struct Facts {
     pub ipv6: bool,
     /// True if the API server has an address of IPv6, with which no floating IP can be associated.
     pub is_api_ipv6: bool,
+    /// The policies of the roles that have a server group.
+    pub server_groups: Policies,
     /// What is wrong with `controlPlaneAvailabilityZones`.
     pub unknown_zones: Option<String>,
     /// True for a cluster that was taken over from the Go provider: its resources keep their tags.
@@ -100,6 +103,8 @@ pub struct Inside {
     pub cidrs: Vec<String>,
     /// True for a cluster that was taken over from the Go provider.
     pub is_adopted: bool,
+    /// The policies of the roles that have a server group.
+    pub server_groups: Policies,
 }
 
 /// Resolves the references of `spec`.
@@ -153,6 +158,7 @@ pub fn facts(
         foreign_endpoint: foreign_endpoint(spec, observed),
         unknown_zones: unknown_zones(spec, view),
         is_adopted: inside.is_adopted,
+        server_groups: inside.server_groups,
         warnings: Vec::new(),
         doubts: BTreeSet::new(),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::infra::v1beta2::{ManagedGroup, OpenStackCluster};
 use openstack::View;
-use openstack::compute::Server;
+use openstack::compute::{Server, ServerGroup};
 use openstack::inventory::{Resource, Table};
 use openstack::loadbalancer::{Listener, LoadBalancer, Member, Monitor, Pool};
 use openstack::network::{FloatingIp, Network, Port, Router, SecurityGroup, Subnet};
@@ -72,6 +72,8 @@ pub struct Observed {
     pub servers: Vec<Arc<Server>>,
     /// Volumes of its machines and bastion.
     pub volumes: Vec<Arc<Volume>>,
+    /// Server groups of its roles.
+    pub server_groups: Vec<Arc<ServerGroup>>,
     /// The whole view.
     pub view: Arc<View>,
 }
@@ -106,6 +108,7 @@ impl Observed {
                 .tagged(&Mark::cluster(cluster).tags()[0])
                 .to_vec(),
             volumes: described(&view.volumes, cluster),
+            server_groups: described(&view.server_groups, cluster),
             view,
         }
     }
@@ -265,6 +268,7 @@ impl Observed {
             && self.ports.is_empty()
             && self.servers.is_empty()
             && self.volumes.is_empty()
+            && self.server_groups.is_empty()
     }
 }
 

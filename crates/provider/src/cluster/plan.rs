@@ -20,6 +20,8 @@ use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
 use super::rules::observed_key;
 use crate::family::Family;
+use crate::names::role_word;
+use crate::placement;
 use crate::reason::Type;
 
 /// One write to the cloud.
@@ -60,6 +62,9 @@ pub enum Step {
     DeleteSubnet(String),
     DeleteNetwork(String),
     DeleteGroup(String),
+    /// Creates the server group of a role.
+    CreateServerGroup(ManagedGroup),
+    DeleteServerGroup(String),
     /// Tags a resource that an earlier step of the same plan creates.
     TagCreated(Created),
 }
@@ -106,6 +111,7 @@ impl Step {
                 Created::Group(_) => Type::SecurityGroups,
                 Created::FloatingIp => Type::ApiEndpoint,
             },
+            Step::CreateServerGroup(_) => Type::Ready,
             _ => Type::Deleting,
         }
     }
@@ -122,6 +128,8 @@ impl Step {
             Step::AddInterface(_) => "AddRouterInterface",
             Step::CreateGroup(_) => "CreateSecurityGroup",
             Step::CreateRules(_) | Step::DeleteRule(_) => "UpdateSecurityGroup",
+            Step::CreateServerGroup(_) => "CreateServerGroup",
+            Step::DeleteServerGroup(_) => "DeleteServerGroup",
             Step::CreateBalancer => "CreateLoadBalancer",
             Step::ChangeBalancer(action, _) => balancer::event(*action),
             Step::CreateFloatingIp => "CreateFloatingIP",
@@ -155,19 +163,19 @@ impl fmt::Display for Step {
             Step::UpdateRouter => f.write_str("change the router's gateway"),
             Step::EnableRouter => f.write_str("enable the router, which was switched off"),
             Step::AddInterface(family) => write!(f, "connect the {family} to the router"),
-            Step::CreateGroup(role) => write!(
-                f,
-                "create the {} security group",
-                crate::names::role_word(*role)
-            ),
+            Step::CreateGroup(role) => write!(f, "create the {} security group", role_word(*role)),
             Step::CreateRules(role) => {
                 write!(
                     f,
                     "create the rules of the {} security group",
-                    crate::names::role_word(*role)
+                    role_word(*role)
                 )
             }
             Step::DeleteRule(id) => write!(f, "delete security group rule {id}"),
+            Step::CreateServerGroup(role) => {
+                write!(f, "create the server group of role {}", role_word(*role))
+            }
+            Step::DeleteServerGroup(id) => write!(f, "delete server group {id}"),
             Step::CreateBalancer => f.write_str("create the load balancer of the API server"),
             Step::ChangeBalancer(action, port) => {
                 write!(f, "{} for port {port}", balancer::words(*action))
@@ -200,7 +208,7 @@ impl fmt::Display for Created {
             Created::Subnet(family) => write!(f, "{family}"),
             Created::Router => f.write_str("router"),
             Created::Group(role) => {
-                write!(f, "{} security group", crate::names::role_word(*role))
+                write!(f, "{} security group", role_word(*role))
             }
             Created::FloatingIp => f.write_str("floating IP of the API server"),
         }
@@ -253,6 +261,7 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     network(desired, observed, &mut plan);
     router(desired, observed, &mut plan);
     groups(desired, observed, &mut plan);
+    server_groups(desired, observed, &mut plan);
     balancer(desired, observed, &mut plan);
     floating_ip(desired, observed, &mut plan);
     members(desired, observed, &mut plan);
@@ -387,6 +396,17 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             if !wanted.contains(&observed_key(rule)) {
                 steps.push(Step::DeleteRule(rule.id.clone()));
             }
+        }
+    }
+}
+
+/// The missing server groups. One of another policy, or of a role that has none any more, has servers, and stays as long as the
+/// cluster.
+fn server_groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    for (role, policy) in &desired.server_groups {
+        let name = placement::name(&desired.names, desired.mark.cluster, *role, *policy);
+        if !observed.server_groups.iter().any(|it| it.name == name) {
+            plan.steps.push(Step::CreateServerGroup(*role));
         }
     }
 }

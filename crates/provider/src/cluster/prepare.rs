@@ -15,6 +15,7 @@ use crate::context::{Context, Error, namespace, of_cluster};
 use crate::credentials;
 use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity};
+use crate::placement;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
@@ -43,17 +44,25 @@ pub(super) async fn prepare(
     let claims = &ctx.claims.clusters;
     if let Some(id) = Identity::of(object, CLUSTER_ID) {
         claims.sole(object, id)?;
-        return kept::store(ctx, object, id, |_| {}).await;
+        return kept::store(ctx, object, id, recorded).await;
     }
     if let Some(id) = inherited(ctx, object).await? {
         claims.free(object, id)?;
-        kept::store(ctx, object, id, |_| {}).await?;
+        kept::store(ctx, object, id, recorded).await?;
         // It may act once the watch of identities has shown that no other object has it.
         return Err(Error::Behind);
     }
     let id = claims.mint();
-    let stored = kept::store(ctx, object, id, |_| {}).await;
+    let stored = kept::store(ctx, object, id, recorded).await;
     stored.inspect_err(|_| claims.discard(id))
+}
+
+/// Records that server groups are asked for, before one is created.
+fn recorded(object: &mut OpenStackCluster) {
+    if placement::is_used(object) {
+        let name = placement::HAS_SERVER_GROUPS_ANNOTATION.to_owned();
+        object.annotations_mut().insert(name, "true".to_owned());
+    }
 }
 
 /// The identity of an object without the annotation: a lost one, or that of a cluster that is taken over from the Go

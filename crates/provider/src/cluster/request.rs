@@ -19,6 +19,7 @@ use super::observed::Observed;
 use super::plan::{Created, Step, missing_rules};
 use crate::family::Family;
 use crate::names::GROUP_DESCRIPTION;
+use crate::placement::{self, Policy};
 
 /// One request to the cloud.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,11 @@ pub enum Request {
     DeleteSubnet(String),
     DeleteNetwork(String),
     DeleteGroup(String),
+    CreateServerGroup {
+        name: String,
+        policy: Policy,
+    },
+    DeleteServerGroup(String),
 }
 
 /// The request of `step`; `None` when nothing is left to do, or when a resource that it depends on does not exist.
@@ -136,6 +142,13 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
             description: desired.mark.description(GROUP_DESCRIPTION),
             stateful: None,
         }),
+        Step::CreateServerGroup(role) => {
+            let policy = *desired.server_groups.get(role)?;
+            Request::CreateServerGroup {
+                name: placement::name(names, desired.mark.cluster, *role, policy),
+                policy,
+            }
+        }
         Step::CreateRules(role) => Request::CreateRules(missing(*role, desired, observed)?),
         Step::CreateBalancer => {
             let new = balancer::new(desired, observed, description)?;
@@ -237,6 +250,7 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
         Step::DeleteSubnet(id) => Request::DeleteSubnet(id.clone()),
         Step::DeleteNetwork(id) => Request::DeleteNetwork(id.clone()),
         Step::DeleteGroup(id) => Request::DeleteGroup(id.clone()),
+        Step::DeleteServerGroup(id) => Request::DeleteServerGroup(id.clone()),
         _ => return None,
     })
 }
@@ -302,6 +316,11 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
         Request::DeleteSubnet(id) => inventory.delete_subnet(id).await,
         Request::DeleteNetwork(id) => inventory.delete_network(id).await,
         Request::DeleteGroup(id) => inventory.delete_security_group(id).await,
+        Request::CreateServerGroup { name, policy } => {
+            let created = inventory.create_server_group(name, policy.as_str()).await;
+            created.map(drop)
+        }
+        Request::DeleteServerGroup(id) => inventory.delete_server_group(id).await,
     }
 }
 
@@ -328,6 +347,7 @@ fn changed_kinds(request: &Request) -> &'static [Kind] {
         | Request::UpdateFloatingIp(..)
         | Request::DeleteFloatingIp(_) => &[Kind::FloatingIps],
         Request::DeleteServer(_) => &[Kind::Servers],
+        Request::CreateServerGroup { .. } | Request::DeleteServerGroup(_) => &[Kind::ServerGroups],
         Request::DeleteVolume(_) => &[Kind::Volumes],
         Request::Tag { collection, .. } => match *collection {
             "networks" => &[Kind::Networks],

@@ -25,6 +25,7 @@ use crate::context::kept::{self, api};
 use crate::context::{self, Context, Error, FALLBACK, namespace};
 use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity};
+use crate::placement;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
@@ -156,7 +157,8 @@ async fn take_down(
     let inner = inner(ctx, object, cluster).await?;
     let identity_ref = &object.spec.identity_ref;
     let cloud = credentials::cloud(ctx.access(), &namespace(object), identity_ref).await?;
-    let kinds = kinds(&cloud, false, true).await;
+    let mut kinds = kinds(&cloud, false, true).await.to_vec();
+    kinds.extend(placement::is_used(object).then_some(Kind::ServerGroups));
     let work = Work {
         object,
         recorder: &ctx.recorder,

@@ -9,6 +9,7 @@ use openstack::network::FixedIp;
 use openstack::{Kind, View};
 
 use crate::identity::Mark;
+use crate::placement;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
@@ -77,11 +78,19 @@ pub fn facts(
     };
     reject_foreign_tags(spec, cluster, mark)?;
     zone(scope, view)?;
-    let group = spec.server_group.as_ref();
-    let server_group = group
-        .map(|param| resolve::server_group(view, param).map(|group| group.id.clone()))
-        .transpose()
-        .map_err(dependency("serverGroup"))?;
+    let server_group = match (&spec.server_group, &scope.server_group) {
+        (Some(param), _) => {
+            let found = resolve::server_group(view, param).map(|group| group.id.clone());
+            Some(found.map_err(dependency("serverGroup"))?)
+        }
+        (None, Some(name)) => {
+            let missing = || NotFound::among(Kind::ServerGroups, format!("there is no {name} yet"));
+            let found = placement::find(view, name).map(|group| group.id.clone());
+            let found = found.ok_or_else(missing);
+            Some(found.map_err(dependency("the server group of the role"))?)
+        }
+        (None, None) => None,
+    };
     let flavor = resolve::flavor(view, &spec.flavor, &scope.project);
     let image = resolve::image(view, &spec.image, &scope.project);
     let mut found = Vec::new();
@@ -156,6 +165,8 @@ pub struct Scope {
     pub cluster_name: String,
     /// The managed security group of its ports.
     pub group: ManagedGroup,
+    /// The name of the managed server group for a machine whose spec gives none.
+    pub server_group: Option<String>,
     /// The availability zone.
     pub failure_domain: Option<String>,
     /// The field that gives the availability zone, for error messages.

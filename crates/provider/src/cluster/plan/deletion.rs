@@ -35,6 +35,9 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     let ports = ports.map(|port| Step::DeletePort(port.id.clone()));
     plan.steps.extend(ports);
     groups(observed, &mut plan);
+    let server_groups = observed.server_groups.iter();
+    let server_groups = server_groups.map(|it| Step::DeleteServerGroup(it.id.clone()));
+    plan.steps.extend(server_groups);
     if !is_held {
         networks(observed, &mut plan);
     }

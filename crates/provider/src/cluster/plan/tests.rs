@@ -7,7 +7,7 @@ mod others;
 use std::collections::BTreeSet;
 
 use api::admission::{Review, validate};
-use api::infra::v1beta2::OpenStackClusterSpec;
+use api::infra::v1beta2::{ManagedGroup, OpenStackClusterSpec};
 use openstack::network as net;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::cluster::observed::{Known, Observed};
 use crate::cluster::request::{Request, deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
+use crate::placement::{Policies, Policy};
 use crate::problem::Problem;
 
 /// A cluster and its cloud.
@@ -33,6 +34,7 @@ struct Scene {
     machines: Vec<ControlPlaneMachine>,
     /// The requests that are executed twice, since the response to the first one was lost.
     lost: BTreeSet<usize>,
+    server_groups: Policies,
     sent: usize,
 }
 
@@ -52,6 +54,7 @@ impl Scene {
             control_plane: self.machines.clone(),
             cidrs: Vec::new(),
             is_adopted: false,
+            server_groups: self.server_groups.clone(),
         };
         let facts = facts(&self.spec, mark, names, &self.observed(), inside)?;
         Ok(desired(&self.spec, &facts))
@@ -283,8 +286,28 @@ fn machines(count: usize) -> Vec<ControlPlaneMachine> {
         .collect()
 }
 
+/// Policies of none, one or both roles.
+fn server_groups() -> impl Strategy<Value = Policies> {
+    let policy = || {
+        proptest::option::of(prop_oneof![
+            Just(Policy::AntiAffinity),
+            Just(Policy::SoftAntiAffinity)
+        ])
+    };
+    (policy(), policy()).prop_map(|(control_plane, worker)| {
+        let roles = [
+            (ManagedGroup::ControlPlane, control_plane),
+            (ManagedGroup::Worker, worker),
+        ];
+        roles
+            .into_iter()
+            .filter_map(|(role, policy)| Some((role, policy?)))
+            .collect()
+    })
+}
+
 prop_compose! {
-    fn scene()(spec in spec(), tagging in any::<bool>(), machines in 0..3usize, foreign in any::<bool>(), ovn in any::<bool>()) -> Scene {
+    fn scene()(spec in spec(), tagging in any::<bool>(), machines in 0..3usize, foreign in any::<bool>(), ovn in any::<bool>(), server_groups in server_groups()) -> Scene {
         let mut model = Model::new(tagging);
         model.octavia.default_driver = if ovn { "ovn".to_owned() } else { String::new() };
         if foreign {
@@ -295,7 +318,7 @@ prop_compose! {
             model.ips.push(net::FloatingIp { id: "a-fip".into(), floating_ip_address: "127.30.0.9".into(), ..Default::default() });
         }
         let machines = self::machines(machines);
-        Scene { model, spec, cluster: Identity::new(), known: Known::default(), machines, lost: BTreeSet::new(), sent: 0 }
+        Scene { model, spec, cluster: Identity::new(), known: Known::default(), machines, lost: BTreeSet::new(), server_groups, sent: 0 }
     }
 }
 
@@ -387,6 +410,7 @@ fn a_primary_subnet_that_is_none_of_the_subnets_is_refused() {
             known: Known::default(),
             machines: Vec::new(),
             lost: BTreeSet::new(),
+            server_groups: Policies::new(),
             sent: 0,
         };
         scene.resolved()

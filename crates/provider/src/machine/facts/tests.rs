@@ -41,6 +41,7 @@ fn resolved(port: Value) -> Result<Facts, Problem> {
     let scope = Scope {
         cluster_name: "c".into(),
         group: ManagedGroup::Worker,
+        server_group: None,
         failure_domain: None,
         zone_field: "failureDomain",
         flavor_field: "flavor",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use octavia_model::Octavia;
 use openstack::View;
+use openstack::compute::ServerGroup;
 use openstack::inventory::{Resource, Table};
 use openstack::loadbalancer as lb;
 use openstack::network as net;
@@ -22,6 +23,7 @@ pub(super) struct Model {
     pub(super) groups: Vec<net::SecurityGroup>,
     pub(super) ips: Vec<net::FloatingIp>,
     pub(super) octavia: Octavia,
+    pub(super) server_groups: Vec<ServerGroup>,
     pub(super) tagging: bool,
 }
 
@@ -83,6 +85,7 @@ impl Model {
             ports: table(&self.ports),
             security_groups: table(&self.groups),
             floating_ips: table(&self.ips),
+            server_groups: table(&self.server_groups),
             extensions: Arc::new(Table::of(extensions)),
             ..View::default()
         }))
@@ -282,6 +285,19 @@ impl Model {
                 }
                 _ => self.ips.iter_mut().find(|x| x.id == id).unwrap().tags = tags,
             },
+            Request::CreateServerGroup { name, policy } => {
+                let id = self.id("server-group");
+                let policies = vec![policy.as_str().to_owned()];
+                self.server_groups.push(ServerGroup {
+                    id,
+                    name,
+                    policies,
+                    ..Default::default()
+                });
+            }
+            Request::DeleteServerGroup(id) => {
+                self.server_groups.retain(|group| group.id != id);
+            }
             Request::DeleteBalancer(id) => self.octavia.begin_deletion(&id),
             Request::DeleteFloatingIp(id) => self.ips.retain(|ip| ip.id != id),
             Request::RemoveInterface { router, subnet } => {
@@ -359,6 +375,7 @@ impl Model {
             ("groups", self.groups.len()),
             ("rules", self.groups.iter().map(|g| g.rules.len()).sum()),
             ("ips", self.ips.len()),
+            ("server groups", self.server_groups.len()),
             ("balancers", self.octavia.balancers.len()),
             ("listeners", self.octavia.listeners.len()),
             ("pools", self.octavia.pools.len()),
