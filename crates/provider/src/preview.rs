@@ -2,6 +2,7 @@
 //!
 //! Resources of earlier steps have placeholders in place of ids.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ use openstack::View;
 use openstack::compute::ServerGroup;
 use openstack::inventory::Table;
 
+use crate::cluster::bastion::mark as bastion_mark;
+use crate::cluster::bastion::plan::Observed as SeenOfBastion;
 use crate::cluster::control_plane::running;
 use crate::cluster::desired::{Desired as OfCluster, bastion_spec, desired as of_cluster};
 use crate::cluster::facts::{Facts, Inside, facts as cluster_facts, place};
@@ -24,6 +27,7 @@ use crate::context::{is_deleting, namespace};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::machine::desired::{Desired, desired};
 use crate::machine::facts::{Scope, facts};
+use crate::machine::failed::{Failed, Place as Where, is_without_room};
 use crate::machine::observed::{Known, Observed};
 use crate::machine::{drift, pairs, plan as machine_plan};
 use crate::names::Names;
@@ -163,9 +167,7 @@ pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
     }
     preview.waits = plan.waits.into_iter().map(|wait| wait.message).collect();
     let after = imagined(infra, &desired, &observed, &facts);
-    if observed.bastions().is_empty() {
-        bastion(&after, id, &desired, at.view, &mut preview)?;
-    }
+    bastion(&after, id, &desired, &observed, &mut preview)?;
     Ok((preview, after))
 }
 
@@ -240,17 +242,37 @@ fn imagined(
     after
 }
 
-/// A new bastion.
+/// The bastion: what has the mark of a former spec goes first, and its floating IP is for the new one.
 fn bastion(
     infra: &OpenStackCluster,
     id: Identity,
     of_cluster: &OfCluster,
-    view: &Arc<View>,
+    observed: &SeenOfCluster,
     preview: &mut Preview,
 ) -> Result<(), Problem> {
-    let Some((_, spec)) = bastion_spec(&infra.spec) else {
+    let wanted = bastion_spec(&infra.spec);
+    let mark = wanted.map(|_| bastion_mark(infra, id));
+    let seen = SeenOfBastion::of(observed, mark);
+    for former in &seen.former {
+        let plan = machine_plan::plan_deletion(former, false);
+        for step in plan.steps {
+            preview.step(format!("{step} of the bastion"), "");
+        }
+        preview.waits.extend(plan.waits);
+    }
+    let Some((_, spec)) = wanted else {
+        for ip in &seen.ips {
+            preview.step(format!("delete floating IP {} of the bastion", ip.id), "");
+        }
         return Ok(());
     };
+    if seen
+        .current
+        .as_ref()
+        .is_some_and(|it| it.server().is_some())
+    {
+        return Ok(());
+    }
     let machine = Machine {
         name: of_cluster.names.bastion(),
         spec,
@@ -263,10 +285,10 @@ fn bastion(
         group: ManagedGroup::Bastion,
         cluster: of_cluster.names.cluster(),
     };
-    let of_bastion = self::machine(&machine, Some(infra), id, view)?;
+    let of_bastion = self::machine(&machine, Some(infra), id, &observed.view)?;
     preview.writes.extend(of_bastion.writes);
     preview.need(&of_bastion.needs);
-    if spec.floating_ip_pool_ref.is_none() {
+    if spec.floating_ip_pool_ref.is_none() && seen.ips.is_empty() {
         preview.one("network/floatingip");
         preview.step("create the floating IP of the bastion".to_owned(), "");
     }
@@ -324,6 +346,10 @@ pub fn machine(
     let mark = of.mark(cluster);
     let observed = Observed::of(Arc::clone(view), mark, of.known());
     let mut preview = Preview::default();
+    if let Some(wait) = of.existing.and_then(|it| retried(it, of, &observed)) {
+        preview.waits.push(wait);
+        return Ok(preview);
+    }
     if let (Some(existing), Some(_)) = (of.existing, observed.known.server()) {
         let status = existing.status.as_ref();
         let resolved = status.and_then(|status| status.resolved.as_ref());
@@ -335,20 +361,33 @@ pub fn machine(
         preview.waits = plan.waits;
         return Ok(preview);
     }
+    let place = of.existing.map(|existing| {
+        let failed = Failed::of(existing);
+        Where::of(existing, of.failure_domain.clone(), &failed)
+    });
+    let spec = place
+        .as_ref()
+        .map_or(Cow::Borrowed(of.spec), |place| place.spec(of.spec));
+    let zone = match &place {
+        Some(place) => place.zone.clone(),
+        None => of.failure_domain.clone(),
+    };
     let server_group = of.server_group(infra)?;
     let view = &with_group(view, server_group.as_deref());
     let scope = Scope {
         cluster_name: of.cluster.to_owned(),
         group: of.group,
         server_group: server_group.clone(),
-        failure_domain: of.failure_domain.clone(),
-        zone_field: "failureDomain",
-        flavor_field: "flavor",
+        failure_domain: zone,
+        zone_field: place
+            .as_ref()
+            .map_or("failureDomain", |place| place.zone_field),
+        flavor_field: place.as_ref().map_or("flavor", Where::flavor_field),
         project: "the cloud".to_owned(),
     };
-    let facts = facts(of.spec, infra, mark, &scope, view)?;
+    let facts = facts(&spec, infra, mark, &scope, view)?;
     let tags = infra.map_or(&[][..], |infra| infra.spec.tags.as_slice());
-    let desired = desired(&of.name, of.spec, tags, &facts, None);
+    let desired = desired(&of.name, &spec, tags, &facts, None);
     let plan = machine_plan::plan(&desired, &observed);
     for step in &plan.steps {
         of_machine(step, &desired, &mut preview);
@@ -367,6 +406,22 @@ pub fn machine(
     }
     preview.waits = plan.waits;
     Ok(preview)
+}
+
+/// The reason to wait for a machine whose server Nova has failed for want of room: another server follows, once the controller
+/// has read that nothing was made of the failed one.
+fn retried(existing: &OpenStackMachine, of: &Machine<'_>, observed: &Observed) -> Option<String> {
+    let server = observed.server()?;
+    let known = Failed::of(existing);
+    if !known.is(&server.id) && !is_without_room(existing, server) {
+        return None;
+    }
+    let place = Where::of(existing, of.failure_domain.clone(), &known.with(&server.id));
+    Some(format!(
+        "server {} is in ERROR, since Nova had no room: if nothing was made of it, it is deleted, and another one follows{}",
+        server.id,
+        place.words()
+    ))
 }
 
 /// `view` with a placeholder for a server group that an earlier step creates.
@@ -443,3 +498,6 @@ pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>)
 pub fn identity(infra: &OpenStackCluster) -> Identity {
     Identity::of(infra, CLUSTER_ID).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;
