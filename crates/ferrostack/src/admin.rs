@@ -104,7 +104,7 @@ fn is_there(file: &Path) -> String {
     )
 }
 
-/// What a backup of the data directory does not contain, and what follows from that after a restore.
+/// Parts that a backup of the data directory lacks, and the consequences after a restore.
 fn left_out(data: &Path, running: bool, program: &str) -> Vec<String> {
     let mut missing = Vec::new();
     if running && data.join(CLOUD[0]).exists() {

@@ -96,7 +96,7 @@ pub(crate) struct Cli {
     pub(crate) logging: Logging,
 }
 
-/// What is logged, and how.
+/// Filter and format of the log.
 #[derive(Debug, Args)]
 pub(crate) struct Logging {
     /// Filter for the log on standard error, such as `info` or `provider=debug,warn`.

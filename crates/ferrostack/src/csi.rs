@@ -89,7 +89,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// What the controller half knows of its cluster.
+/// Cluster of the controller half.
 struct Cluster {
     uid: ClusterUid,
     claims: Option<Arc<dyn Claims>>,

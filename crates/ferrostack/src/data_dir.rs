@@ -258,7 +258,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
 /// The flag with which a link is not opened.
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-/// Whether a file was not opened because it is a link.
+/// True if a file was not opened because it is a link.
 fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }

@@ -33,7 +33,7 @@ pub(crate) use self::up::up;
 pub(crate) use self::upgrade::upgrade;
 pub(crate) use self::why::why;
 
-/// What is printed: on standard output, and as warnings on standard error.
+/// Printed text: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Printed {
     pub(crate) text: String,

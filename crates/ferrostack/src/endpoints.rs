@@ -32,7 +32,7 @@ pub(crate) struct Endpoints {
     /// The program that runs the servers of the simulated cloud; without one they are simulated guests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) guest_runner: Option<PathBuf>,
-    /// Whether the simulated cloud is that of `openstack up`, behind simulated Pods.
+    /// True if the simulated cloud is that of `openstack up`, behind simulated Pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) behind_pods: bool,
 }
@@ -158,7 +158,7 @@ fn stored(data: &Path) -> anyhow::Result<Endpoints> {
     serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
 }
 
-/// Whether a data directory is one of `openstack up`.
+/// True if a data directory is one of `openstack up`.
 pub(crate) fn is_of_openstack(data: &Path) -> bool {
     data.join(OPENSTACK).is_dir() || stored(data).is_ok_and(|known| known.behind_pods)
 }

@@ -102,7 +102,7 @@ struct Follower {
     failing: Failing,
 }
 
-/// What did not work at the last poll, and has been reported.
+/// Failures of the last poll that have been reported.
 #[derive(Default)]
 struct Failing {
     cloud: bool,

@@ -136,7 +136,7 @@ async fn wait(
     }
 }
 
-/// Whether the Deployment is available, or why not.
+/// Availability of the Deployment, or the reason against it.
 pub(crate) fn available(deployment: &Deployment) -> Result<(), String> {
     let status = deployment.status.as_ref();
     let conditions = status.and_then(|it| it.conditions.as_ref());

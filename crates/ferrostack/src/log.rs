@@ -41,7 +41,7 @@ pub(crate) fn set_up(directives: &str, json: bool) -> anyhow::Result<()> {
     Ok(log.try_init()?)
 }
 
-/// Whether an event may be logged at all.
+/// True if an event may be logged at all.
 fn is_logged(event: &Metadata<'_>) -> bool {
     let target = event.target();
     let below = |known: &str| {

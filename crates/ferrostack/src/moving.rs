@@ -116,7 +116,7 @@ fn ended(args: &Move, report: &Report, what: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// What would move and what would stay.
+/// Objects that would move, and objects that would stay.
 fn listing(report: &Report) -> String {
     let mut text = format!(
         "namespace {}: {} would move\n",

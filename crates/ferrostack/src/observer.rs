@@ -118,7 +118,7 @@ impl Known {
         }
     }
 
-    /// Whether every kind was listed once.
+    /// True if every kind was listed once.
     fn complete(&self) -> bool {
         self.listed.len() == self.resources.len()
     }

@@ -1,7 +1,7 @@
 //! Standard output and standard error: the one way to a user's eyes. Nothing else in the program writes to them.
 //!
-//! What is printed contains the words of clouds, nodes, containers and other tenants. A terminal obeys the escape
-//! sequences in them, and a line break begins a line that looks like one of ours. So what a terminal would interpret is
+//! Output contains the words of clouds, nodes, containers and other tenants. A terminal obeys the escape
+//! sequences in them, and a line break begins a line that looks like one of ours. So letters that a terminal would interpret are
 //! escaped here whatever its source, and of what is told in sentences only the first line begins at the margin. Tables
 //! and pictures escape line breaks in their cells, too ([`cells`]).
 //!
@@ -129,7 +129,7 @@ pub(crate) async fn answer_to(question: String) -> anyhow::Result<Option<String>
     Ok(receiver.await??)
 }
 
-/// Whether colors are displayed in the log.
+/// True if colors are displayed in the log.
 pub(crate) fn has_colored_log() -> bool {
     Stream::Errors.is_terminal()
 }

@@ -34,7 +34,7 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) state: String,
     pub(crate) message: String,
-    /// Whether this is the first row of a cluster, which is never left out before other rows.
+    /// True if this is the first row of a cluster, which is never left out before other rows.
     pub(crate) head: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a cluster is ready, and what it waits for.
+//! Readiness of a cluster, and the cause that it waits for.
 
 pub(crate) mod cause;
 pub(crate) mod reach;
@@ -7,7 +7,7 @@ pub(crate) use cause::{Cause, cause};
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// What an object waits for whose status is that of an earlier spec.
+/// Message for an object whose status is that of an earlier spec.
 const NOT_RECONCILED: &str = "its change has not been reconciled yet";
 
 /// An object that is not ready, and why.
@@ -50,7 +50,7 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     out
 }
 
-/// What `item` itself waits for: the message of its first condition that is not true.
+/// Cause that `item` itself waits for: the message of its first condition that is not true.
 pub(crate) fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
         Kind::Cluster => &[
@@ -109,7 +109,7 @@ fn cluster(item: &Item) -> Option<String> {
     }
 }
 
-/// What the topology of a Cluster has not come to yet, since its other conditions are about the objects of before. A pause and
+/// Work that the topology of a Cluster has not come to yet, since its other conditions are about the objects of before. A pause and
 /// deferred upgrades are wanted, and nothing to wait for.
 fn topology(item: &Item) -> Option<String> {
     const TYPE: &str = "TopologyReconciled";
@@ -130,7 +130,7 @@ fn topology(item: &Item) -> Option<String> {
     }
 }
 
-/// Whether a status is that of an earlier spec.
+/// True if a status is that of an earlier spec.
 fn is_behind(item: &Item, observed: Option<i64>) -> bool {
     observed
         .zip(item.object.metadata.generation)

@@ -3,7 +3,7 @@
 use api::printable;
 use jiff::Timestamp;
 
-/// What is wrong with something.
+/// Problem of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sentence<'a> {
     /// Of what, such as `nova-api` or `Machine/demo-md-0-x`.

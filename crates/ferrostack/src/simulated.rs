@@ -44,13 +44,13 @@ pub(crate) struct Setup {
     pub(crate) volume_zones: Vec<String>,
     /// The second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
     pub(crate) floating: u8,
-    /// What runs on the servers.
+    /// Bodies of the servers.
     pub(crate) bodies: Bodies,
     /// The passwords of the cloud's users.
     pub(crate) passwords: Passwords,
 }
 
-/// What runs on the servers of the cloud.
+/// Bodies of the servers of the cloud.
 pub(crate) enum Bodies {
     /// Nothing: servers exist in the API only.
     Nothing,

@@ -183,7 +183,7 @@ impl Item {
             .any(|reference| reference.uid == uid)
     }
 
-    /// Whether it belongs to `cluster` by label or reference.
+    /// True if it belongs to `cluster` by label or reference.
     pub(crate) fn belongs_to(&self, cluster: &Item) -> bool {
         let labels = self.object.labels();
         self.namespace() == cluster.namespace()

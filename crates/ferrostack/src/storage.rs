@@ -120,7 +120,7 @@ async fn patiently(
     }
 }
 
-/// Whether the API server could not call a webhook, of conversion or of admission. One that has answered is not called again.
+/// True if the API server could not call a webhook, of conversion or of admission. One that has answered is not called again.
 fn is_unreachable(error: &anyhow::Error) -> bool {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => status.code == 500 && status.message.contains("webhook"),

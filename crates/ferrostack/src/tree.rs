@@ -45,7 +45,7 @@ pub(crate) struct Branch {
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) phase: String,
-    /// Whether it needs intervention.
+    /// True if it needs intervention.
     pub(crate) failing: bool,
     /// The Kubernetes version of a machine.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -58,7 +58,7 @@ pub(crate) struct Branch {
     pub(crate) conditions: Vec<conditions::Row>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) children: Vec<Branch>,
-    /// Whether it has been a Node.
+    /// True if it has been a Node.
     #[serde(skip)]
     was_ready: bool,
 }

@@ -57,7 +57,7 @@ const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
 /// The longest time between a picture and the next one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// What a cluster on a real cloud lacks.
+/// Warning about clusters on a real cloud.
 const UNMANAGED: &str = "no cloud controller manager is started on this cloud: without one in a cluster, its nodes have no \
     addresses and its control plane is not Available; --install-ccm installs it";
 
@@ -319,7 +319,7 @@ fn reviewer(args: &Up, url: &str, trust: &Trust) -> anyhow::Result<Option<Arc<dy
     users.transpose()
 }
 
-/// What the controllers know of a simulated cloud.
+/// Links of the controllers to a simulated cloud.
 struct Simulation {
     hints: broadcast::Sender<Kind>,
     auth_url: String,
@@ -426,7 +426,7 @@ async fn follow(
     }
 }
 
-/// What becomes of writes to the disk. The objects do not say it: their conditions cannot be written either.
+/// Result of writes to the disk. The objects do not say it: their conditions cannot be written either.
 struct Disk<F> {
     problem: F,
     reported: Option<String>,
@@ -440,7 +440,7 @@ impl<F: Fn() -> Option<String>> Disk<F> {
         }
     }
 
-    /// What is to be said, when it has changed.
+    /// Sentence about the disk, if the problem has changed.
     fn news(&mut self) -> Option<String> {
         let problem = (self.problem)();
         if problem == self.reported {
@@ -469,7 +469,7 @@ fn not_ready(timeout: Duration, unwritten: Option<&str>, pending: &[Pending]) ->
     text
 }
 
-/// What the tasks of `up` stop on. A signal does not reach them by itself: a controller whose servers are gone would write
+/// Tokens on which the tasks of `up` stop. A signal does not reach them by itself: a controller whose servers are gone would write
 /// that they do not answer, or wait for them.
 #[derive(Default)]
 struct Stops {

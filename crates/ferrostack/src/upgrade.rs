@@ -27,7 +27,7 @@ const MANAGERS: Duration = Duration::from_secs(300);
 /// How often the Deployment of the managers is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What an upgrade would do.
+/// Plan of an upgrade.
 pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {
     let client = connect::cluster(&args.server, environment).await?;
     let plan = read(&client).await?;

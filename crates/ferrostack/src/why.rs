@@ -33,7 +33,7 @@ struct Answer {
     cause: Option<Cause>,
     /// How many other Machines of the cluster are not ready for the same reason.
     others: usize,
-    /// What to do next.
+    /// Next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
@@ -60,7 +60,7 @@ struct Cause {
     since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
-    /// Whether somebody has to do something.
+    /// True if somebody has to do something.
     failing: bool,
 }
 

@@ -213,7 +213,7 @@ impl World {
         self.network("/floatingips", "floatingip", body).await
     }
 
-    /// What the command prints, and its exit status.
+    /// Output of the command, and its exit status.
     async fn audit(&self, flags: &[&str]) -> anyhow::Result<(String, ExitCode)> {
         let mut words = vec!["ferrostack", "audit", "--cloud", "simulated"];
         words.extend(flags);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-/// What to write in place of a word of clusterctl, for arguments that were rejected.
+/// Replacement for a word of clusterctl, for arguments that were rejected.
 pub(super) fn hint(arguments: &[OsString]) -> Option<String> {
     let words: Vec<String> = arguments
         .iter()

@@ -95,7 +95,7 @@ pub(crate) struct KeystoneWebhook {
         hide_env_values = true
     )]
     pub(crate) sync_configmap_name: Option<String>,
-    /// What is done about namespaces that logins have made and whose projects are gone; needs --cloud-config [default: nothing].
+    /// Action on namespaces that logins have made and whose projects are gone; needs --cloud-config [default: nothing].
     #[arg(long, value_enum, value_name = "HOW", requires = "cloud_config")]
     pub(crate) prune: Option<Prune>,
     /// How often it is looked for such namespaces.
@@ -172,7 +172,7 @@ fn duration_or_none(text: &str) -> Result<Duration, String> {
 pub(crate) enum PolicyMode {
     /// As the Go webhook reads it.
     Compatible,
-    /// What the Go webhook ignores is an error; sub-resources and API groups count in version 2.
+    /// Texts that the Go webhook ignores are errors; sub-resources and API groups count in version 2.
     Strict,
 }
 
@@ -185,7 +185,7 @@ pub(crate) enum GroupsFrom {
     Token,
 }
 
-/// What is done about namespaces whose projects are gone.
+/// Action on namespaces whose projects are gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Prune {
     /// They are named in the log.
@@ -306,7 +306,7 @@ pub(crate) struct GenerateKeystone {
 }
 
 impl KeystoneWebhook {
-    /// What `--log` would be for the level of klog.
+    /// Value of `--log` for the level of klog.
     pub(crate) fn log_filter(&self) -> &'static str {
         match self.verbosity {
             // What is refused and what cannot be read is worth a line.

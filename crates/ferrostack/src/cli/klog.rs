@@ -10,13 +10,13 @@ pub(crate) struct Klog {
 }
 
 impl Klog {
-    /// What `--log` would be for the level.
+    /// Value of `--log` for the level.
     pub(crate) fn log_filter(&self) -> &'static str {
         filter(self.verbosity)
     }
 }
 
-/// What `--log` would be for a level.
+/// Value of `--log` for a level.
 pub(crate) fn filter(level: u8) -> &'static str {
     match level {
         0 => "error",

@@ -11,7 +11,7 @@ use super::{ConnectArgs, OutputArg};
 /// The sets of warnings that clusterctl can hide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hidden {
-    /// Those that are due to names which Cluster API has given to its finalizers.
+    /// Warnings due to names which Cluster API has given to its finalizers.
     Default,
     All,
     None,

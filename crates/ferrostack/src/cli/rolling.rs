@@ -8,7 +8,7 @@ use super::values::duration;
 use super::{ConnectArgs, OutputArg};
 use crate::snapshot::Kind;
 
-/// What is done to the roll-out of a MachineDeployment or a KubeadmControlPlane.
+/// Action on the rollout of a MachineDeployment or a KubeadmControlPlane.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rollout {
     /// Replace all machines, as the rollout strategy of the resource allows.

@@ -50,7 +50,7 @@ async fn of_cluster(
     })
 }
 
-/// What is wrong, as read now.
+/// Findings, as read now.
 async fn found(
     args: &CsiCheck,
     client: &Client,

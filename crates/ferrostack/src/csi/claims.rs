@@ -54,7 +54,7 @@ impl Claims for Cluster {
     }
 }
 
-/// What is to be done about an error.
+/// Advice about an error.
 fn words(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => format!(

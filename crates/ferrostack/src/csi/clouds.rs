@@ -23,7 +23,7 @@ pub(super) struct Files<'a> {
     pub(super) paths: &'a [PathBuf],
     /// `--cloud-name`; none for `[Global]`.
     pub(super) names: &'a [String],
-    /// Whether the clouds are needed. Without them, files that are not there are left out, as by the Go driver.
+    /// True if the clouds are needed. Without them, files that are not there are left out, as by the Go driver.
     pub(super) controller: bool,
 }
 
@@ -37,20 +37,20 @@ impl<'a> From<&'a CinderCsiPlugin> for Files<'a> {
     }
 }
 
-/// What the files say.
+/// Content of the files.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) conf: CloudConf,
     /// The clouds of `--cloud-name`, by name; none without the controller service.
     pub(super) clouds: Vec<NamedCloud>,
-    /// What is wrong in the files that can be used.
+    /// Errors in the files that can be used.
     pub(super) findings: Vec<Finding>,
     /// The files that are not there.
     missing: Vec<PathBuf>,
 }
 
 impl Loaded {
-    /// What to say at the start.
+    /// Warnings at the start.
     pub(super) fn warnings(&self) -> Vec<String> {
         let missing = self.missing.iter().map(|file| {
             format!(
@@ -62,7 +62,7 @@ impl Loaded {
         missing.chain(findings).collect()
     }
 
-    /// What takes effect at a start only, to be compared.
+    /// Settings that take effect at a start only, to be compared.
     pub(super) fn settings(&self) -> (BlockStorage, Metadata) {
         (self.conf.block_storage.clone(), self.conf.metadata.clone())
     }

@@ -143,7 +143,7 @@ async fn orphans(
     Ok(orphans)
 }
 
-/// Whether the user wants them deleted.
+/// True if the user wants them deleted.
 async fn is_wanted(
     args: &CsiOrphans,
     orphans: &[Orphan],

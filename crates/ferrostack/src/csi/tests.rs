@@ -105,7 +105,7 @@ impl Running {
     }
 }
 
-/// Whether the controller and the node are served.
+/// True if the controller and the node are served.
 async fn halves(client: &Client) -> [bool; 2] {
     let controller = client.call(&ControllerGetCapabilitiesRequest {}).await;
     let node = client.call(&NodeGetCapabilitiesRequest {}).await;

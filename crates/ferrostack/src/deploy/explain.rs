@@ -10,7 +10,7 @@ use super::{source, table, version};
 use crate::cli::Output;
 use crate::output;
 
-/// What an option takes, its default, its value and where that comes from; in each section that has an option of this
+/// Type of an option, its default, its value and the source of the value; in each section that has an option of this
 /// name, unless one is named.
 pub(super) fn option(
     service: Service,

@@ -84,7 +84,7 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// That of a cloud; `None` while there is none.
+    /// Login of a cloud; `None` while there is none.
     pub(super) async fn read(
         client: &Client,
         namespace: &str,

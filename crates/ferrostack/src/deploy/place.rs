@@ -21,7 +21,7 @@ use crate::up::{self, Management};
 /// Where a cloud is, with the controllers that run in this process.
 pub(super) struct Place {
     pub(super) client: Client,
-    /// What nothing real is started for.
+    /// Stand-in for a cluster, if nothing real is started.
     pub(super) simulated: Option<Simulated>,
     /// Where the login of the administrator is written.
     pub(super) directory: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Place {
     running: JoinSet<()>,
 }
 
-/// What stands in this process for a cluster.
+/// Parts of this process that stand for a cluster.
 pub(super) struct Simulated {
     /// Where the APIs of the cloud are.
     pub(super) openstack: String,
@@ -70,7 +70,7 @@ pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyho
     connect::cluster(&server(args, Some(directory)), environment).await
 }
 
-/// Whether it is the simulated cluster of a directory.
+/// True if it is the simulated cluster of a directory.
 pub(super) fn is_simulated(args: &PlaceArgs) -> bool {
     args.kubeconfig.is_none() && args.context.is_none()
 }

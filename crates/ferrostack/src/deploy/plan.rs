@@ -37,12 +37,12 @@ struct Refusal {
 struct Outcome {
     plan: Plan,
     refusals: Vec<Refusal>,
-    /// What it was made from.
+    /// Digest of the input of the plan.
     digest: String,
 }
 
 impl Outcome {
-    /// Whether there is nothing to do. What is not known may be to do.
+    /// True if there is nothing to do. What is not known may be to do.
     fn is_empty(&self) -> bool {
         self.plan.is_empty() && self.plan.steps.iter().all(|it| it.unknown.is_none())
     }
@@ -117,7 +117,7 @@ fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> St
     )
 }
 
-/// What a file asks for. What it does not name is as `openstack up` has it in the place of the cloud.
+/// Request of a parameter file, with the defaults of `openstack up` in the place of the cloud.
 fn asked(path: &Path, server: &PlanServer, warn: &impl Fn(&str)) -> anyhow::Result<Asked> {
     let defaults = match server.on {
         Some(On::ThisMachine) => machine::defaults(),
@@ -219,7 +219,7 @@ async fn outcome(
     })
 }
 
-/// What is made once. Passwords that do not exist yet are stand-ins: a plan is never applied, and two plans are the same.
+/// Objects that are made once. Passwords that do not exist yet are stand-ins: a plan is never applied, and two plans are the same.
 fn held(cloud: &Cloud, objects: &[Value]) -> Held {
     let mut next = 0_u8;
     Held::complete(&cloud.name, objects, || {

@@ -1,4 +1,4 @@
-//! What a deleted cloud has left: its volumes, passwords and keys.
+//! Remains of a deleted cloud: its volumes, passwords and keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

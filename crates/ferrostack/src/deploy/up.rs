@@ -130,12 +130,12 @@ async fn cluster(
     }))
 }
 
-/// What is known of the controller.
+/// Handles of the controller.
 #[derive(Clone)]
 struct Running {
-    /// Whether it has compared the cloud with what it should be.
+    /// True if it has compared the cloud with what it should be.
     looks: watch::Receiver<bool>,
-    /// What it has sent to the API server.
+    /// Requests to the API server.
     requests: Requests,
 }
 
@@ -247,11 +247,11 @@ async fn alone(api: &Api<OpenStack>, namespace: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the API server would take the object of the cloud, which it judges by the one that is there, too. Nothing is written.
+/// Asks the API server whether it would take the object of the cloud, which it judges by the one that is there, too. Nothing is written.
 ///
 /// # Errors
 ///
-/// What it rejects, in its words; another cloud in the namespace.
+/// If the API server rejects the object, in its words, or if the namespace has another cloud.
 pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()> {
     let (name, namespace) = (asked.name.as_str(), asked.namespace.as_str());
     let title = format!("OpenStack {namespace}/{name}");

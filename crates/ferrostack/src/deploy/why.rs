@@ -139,7 +139,7 @@ fn accounts(status: &OpenStackStatus, graph: &deployer::Graph) -> BTreeMap<Strin
     steps.collect()
 }
 
-/// What the status of a cloud reports.
+/// Report of the status of a cloud.
 fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Graph) -> Reported {
     let condition = |name: &str| conditions::find(&status.conditions, name);
     let is = |name: &str, value: &str| condition(name).filter(|it| it.status == value);
@@ -190,7 +190,7 @@ fn text(why: &Why, now: Timestamp) -> String {
     lines.collect()
 }
 
-/// Whether a cause is in the object itself.
+/// True if a cause is in the object itself.
 fn is_cause_itself(object: &str, cause: &Cause) -> bool {
     cause.of == object
         || cause.waiting.first().is_some_and(|it| it == object) && cause.of.starts_with("task ")

@@ -1,4 +1,4 @@
-//! What runs on the servers: simulated guests, or machines of a guest runner.
+//! Bodies of the servers: simulated guests, or machines of a guest runner.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const JOIN_TIMEOUT: Duration = Duration::from_secs(300);
 const HOMELESS: &str =
     "--guest-runner needs --state-dir, where the disks and consoles of the machines are kept";
 
-/// What runs on the servers.
+/// Bodies of the servers.
 pub(super) enum Body {
     Guests(Guests),
     Machines(Runners, Arc<Machines>, ConsoleFiles),
@@ -70,7 +70,7 @@ impl Body {
         Ok(Self::Machines(runners, machines, consoles))
     }
 
-    /// What the servers are.
+    /// Name of the bodies in the plural.
     pub(super) fn plural(&self) -> &'static str {
         match self {
             Self::Guests(_) => "guests",
@@ -108,7 +108,7 @@ impl Body {
         }
     }
 
-    /// What machines reported since the last call.
+    /// Reports of machines since the last call.
     pub(super) fn lines(&self) -> Vec<String> {
         match self {
             Self::Guests(_) => Vec::new(),
@@ -119,7 +119,7 @@ impl Body {
     /// Writes the consoles of machines to their files.
     ///
     /// # Errors
-    /// Those of the files.
+    /// As for the files.
     pub(super) fn keep_consoles(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Guests(_) => Ok(()),

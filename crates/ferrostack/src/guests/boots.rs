@@ -45,7 +45,7 @@ struct Known {
     updated: String,
     /// When that time was first seen.
     since: Instant,
-    /// Whether the actions were read when no other change could have that time any more.
+    /// True if the actions were read when no other change could have that time any more.
     settled: bool,
 }
 
@@ -53,7 +53,7 @@ impl Boots {
     /// The numbers of the boots of `servers`, by id.
     ///
     /// # Errors
-    /// Those of the requests.
+    /// As for the requests.
     pub(super) async fn read(
         &mut self,
         session: &Session,
@@ -104,7 +104,7 @@ impl Boots {
 /// The number of the latest boot of a server, at this moment; 0 if the server is not there.
 ///
 /// # Errors
-/// Those of the request.
+/// As for the request.
 pub(super) async fn latest(session: &Session, server: &str) -> Result<u64> {
     match session.compute().actions_of_server(server).await {
         Ok(actions) => Ok(number(&actions)),

@@ -30,7 +30,7 @@ impl ConsoleFiles {
     /// Writes the consoles that have changed, and removes those of servers that are gone.
     ///
     /// # Errors
-    /// Those of the files, with the path.
+    /// As for the files, with the path.
     pub(super) fn follow(
         &mut self,
         servers: &BTreeSet<String>,

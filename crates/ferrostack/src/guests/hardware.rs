@@ -1,6 +1,6 @@
 //! Translates the responses of the cloud into the hardware of its machines.
 //!
-//! What no API shows is absent: vendor data, the files and device tags of a config drive, and, if the key pair has been
+//! Parts that no API shows are absent: vendor data, the files and device tags of a config drive, and, if the key pair has been
 //! deleted since, the server's key.
 
 use std::collections::{BTreeMap, HashMap};

@@ -31,7 +31,7 @@ struct State {
     lines: Vec<String>,
 }
 
-/// What the machine of a server reported.
+/// Report of the machine of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Report {
     boot: u64,
@@ -44,7 +44,7 @@ enum Outcome {
     CannotStart,
 }
 
-/// What is to be done about a report.
+/// Action on a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
     /// It is written.

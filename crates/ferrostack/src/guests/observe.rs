@@ -34,7 +34,7 @@ pub(super) struct Observation {
     pub(super) hardware: Hardware,
 }
 
-/// What only machines need.
+/// Observations that only machines need.
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     pub(super) networks: Vec<Network>,
@@ -68,7 +68,7 @@ impl Observer {
     /// Reads all resources that guests or machines depend on.
     ///
     /// # Errors
-    /// Those of the requests; denied if the user is not an administrator.
+    /// As for the requests; denied if the user is not an administrator.
     pub(super) async fn read(&mut self) -> Result<Observation> {
         // Servers first: a server that is ACTIVE has its ports, and a machine reads them once.
         let servers = self.session.compute().servers_of_all_projects().await?;

@@ -71,7 +71,7 @@ pub(super) fn places(hosted: &HostedServer) -> impl Fn(&str) -> usize {
     }
 }
 
-/// Whether the server is scheduled, and not deleted.
+/// True if the server is scheduled, and not deleted.
 fn exists(hosted: &HostedServer) -> bool {
     let server = &hosted.server;
     !server.is_gone() && !matches!(server.status.as_str(), "BUILD" | "ERROR")

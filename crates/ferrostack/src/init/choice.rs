@@ -12,7 +12,7 @@ use crate::manager::installed::{Installer, ours};
 /// The value by which clusterctl leaves a type of provider out.
 const NONE: &str = "-";
 
-/// What the flags say about a provider.
+/// Choice of the flags about a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     /// Nothing.

@@ -43,7 +43,7 @@ impl Default for Report {
     }
 }
 
-/// What is wrong with a text, and what is doubtful.
+/// Errors and doubts about a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Findings {
     errors: Vec<String>,

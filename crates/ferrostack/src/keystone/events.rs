@@ -78,7 +78,7 @@ fn pod(environment: &Environment) -> Option<ObjectReference> {
     })
 }
 
-/// Whether ConfigMaps are read, or something is written: with files alone, no API server is asked for anything.
+/// True if ConfigMaps are read, or something is written: with files alone, no API server is asked for anything.
 fn wants_an_api_server(args: &KeystoneWebhook) -> bool {
     let names = [&args.policy_configmap_name, &args.sync_configmap_name];
     let is_named = names.into_iter().flatten().any(|name| !name.is_empty());

@@ -18,7 +18,7 @@ const AUTHORIZATION: &str = include_str!("../../../../config/keystone-auth/autho
 
 /// The flag of the Deployment after which another one may follow.
 const STRICT: &str = "        - --policy-mode=strict\n";
-/// What `--prune` has besides: the rights on namespaces, the flags, and the Secret with the service user.
+/// Additions of `--prune`: the rights on namespaces, the flags, and the Secret with the service user.
 const NAMESPACES: &str = "  resources: [namespaces]\n  verbs: [get, create]\n";
 const PRUNED: &str = "  resources: [namespaces]\n  verbs: [get, list, create, delete]\n";
 const PRUNE: &str =

@@ -40,7 +40,7 @@ impl ServiceUser {
         self.cloud.cacert.as_deref().map(PathBuf::from)
     }
 
-    /// What of the file has no effect, in sentences.
+    /// Settings of the file without an effect, in sentences.
     pub(super) fn doubts(&self, url: &str) -> Vec<String> {
         let mut doubts = Vec::new();
         if normal_url(&self.cloud.auth_url).as_deref() != Ok(url) {

@@ -1,4 +1,4 @@
-//! What follows a login: the namespace of the project and the RoleBindings of the user, written one login after the other.
+//! Writes after a login: the namespace of the project and the RoleBindings of the user, written one login after the other.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -83,7 +83,7 @@ pub(super) fn follow(
     tokio::spawn(async move { stop.run_until_cancelled_owned(following).await });
 }
 
-/// What has been written lately.
+/// Recent writes, by project and user.
 #[derive(Default)]
 struct Memory(HashMap<(String, String), (Wanted, Instant)>);
 

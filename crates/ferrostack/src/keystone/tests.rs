@@ -28,7 +28,7 @@ struct Command {
     args: KeystoneWebhook,
 }
 
-/// What the webhook is started with, and these flags.
+/// Arguments of a webhook under test, with these flags.
 pub(super) fn args(flags: &[&str]) -> KeystoneWebhook {
     let words = [
         "k",
@@ -209,7 +209,7 @@ impl Running {
         self.review(&self.authority, None, &body).await.unwrap()["status"].clone()
     }
 
-    /// Whether alice may get this resource.
+    /// True if alice may get this resource.
     async fn allows(&self, resource: &str) -> Value {
         let extra = json!({"alpha.kubernetes.io/identity/project/name": ["demo"]});
         let attributes = json!({"verb": "get", "resource": resource, "namespace": "n"});

@@ -17,7 +17,7 @@ use rustls::{RootCertStore, ServerConfig};
 pub(super) struct Certificates(Arc<RwLock<Option<Arc<ServerConfig>>>>);
 
 impl Certificates {
-    /// What replaces the settings: takes certificate, key and, if clients need certificates, their authorities.
+    /// Function that replaces the settings: takes certificate, key and, if clients need certificates, their authorities.
     pub(super) fn replacing(&self) -> Apply {
         let current = Arc::clone(&self.0);
         Box::new(move |texts| {
@@ -47,7 +47,7 @@ impl Certificates {
 /// The settings for a certificate and its key, all PEM.
 ///
 /// # Errors
-/// What cannot be read, or does not fit.
+/// If a text cannot be read, or if key and certificate do not fit.
 pub(super) fn config(
     certificate: &str,
     key: &str,

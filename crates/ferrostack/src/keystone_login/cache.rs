@@ -36,7 +36,7 @@ const LARGEST: u64 = 65_536;
 /// The file of a login, locked until this is dropped.
 pub(super) struct Cache {
     path: PathBuf,
-    /// What the token is for, in words.
+    /// Purpose of the token, in words.
     purpose: String,
     entry: Option<Entry>,
     _lock: File,
@@ -44,7 +44,7 @@ pub(super) struct Cache {
 
 #[derive(Deserialize, Serialize)]
 struct Entry {
-    /// What the token is for, in words: two logins never share a token by accident.
+    /// Purpose of the token, in words: two logins never share a token by accident.
     purpose: String,
     token: String,
     got_at: Timestamp,
@@ -189,7 +189,7 @@ fn holder(server: Option<&str>) -> Option<Holder> {
     })
 }
 
-/// What a token is for: everything that makes another login, but secrets, which a name of a file must not depend on.
+/// Purpose of a token: everything that makes another login, but secrets, which a name of a file must not depend on.
 /// It is JSON, so that no text reads as two others.
 fn purpose(config: &CloudConfig) -> Option<String> {
     let login = match &config.credential {

@@ -77,7 +77,7 @@ impl Drop for Hidden {
     }
 }
 
-/// What is typed up to the end of the line, as a terminal would edit it.
+/// Typed text up to the end of the line, as a terminal would edit it.
 fn typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<SecretString> {
     let mut line = Zeroizing::new(Vec::new());
     for key in keys {

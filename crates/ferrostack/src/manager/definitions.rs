@@ -1,4 +1,4 @@
-//! Whether our CustomResourceDefinitions are installed.
+//! Check that our CustomResourceDefinitions are installed.
 
 use std::collections::BTreeSet;
 

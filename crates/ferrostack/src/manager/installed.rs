@@ -1,4 +1,4 @@
-//! What is written on a definition when it is installed, and read from it before it is changed: by which version, and for
+//! Annotations of a definition, written when it is installed and read before it is changed: by which version, and for
 //! a manager of which providers in which namespace.
 
 use std::collections::{BTreeMap, BTreeSet};

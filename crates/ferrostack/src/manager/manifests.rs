@@ -160,7 +160,7 @@ fn webhooks(subset: &Subset, authority: Option<&str>) -> anyhow::Result<Vec<Stri
     texts.collect()
 }
 
-/// Whether there are rules for defaults.
+/// True if there are rules for defaults.
 pub(super) fn has_defaults(subset: &Subset) -> anyhow::Result<bool> {
     let mut configurations = configurations(subset)?.into_iter();
     Ok(configurations.any(|it| it["kind"] == "MutatingWebhookConfiguration"))
@@ -227,7 +227,7 @@ fn deployment(subset: &Subset, image: &str, clouds: Option<&str>) -> String {
     DEPLOYMENT.replace(IMAGE, image).replace(LAST, &flags)
 }
 
-/// Whether a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
+/// True if a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
 /// are not ours. Definitions of ours have the labels of providers, too.
 pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     let labels = definition.metadata.labels.as_ref();
@@ -239,7 +239,7 @@ pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     of_clusterctl || service.is_some_and(|it| !it.name.starts_with(SERVICE))
 }
 
-/// Whether objects of a definition are converted by the API server itself: that of an `up`.
+/// True if objects of a definition are converted by the API server itself: that of an `up`.
 pub(crate) fn is_in_process(definition: &CustomResourceDefinition) -> bool {
     let conversion = definition.spec.conversion.as_ref();
     conversion.is_some_and(|it| it.strategy == "Webhook" && it.webhook.is_none())

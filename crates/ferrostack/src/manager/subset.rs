@@ -1,4 +1,4 @@
-//! What a manager runs: all providers, or some beside another program's controllers of the others.
+//! Providers of a manager: all, or some beside another program's controllers of the others.
 //!
 //! Every manager has objects of its own in the cluster: ServiceAccount, ClusterRole, webhook configurations, Service,
 //! Lease and certificate. Those of a subset have its name as a suffix, so that several managers do not share any.
@@ -43,7 +43,7 @@ impl Subset {
         Self::new([], false)
     }
 
-    /// Whether these are all providers.
+    /// True if these are all providers.
     pub(crate) fn is_all(&self) -> bool {
         self.providers.len() == Provider::ALL.len()
     }
@@ -56,7 +56,7 @@ impl Subset {
         self.providers.contains(&provider)
     }
 
-    /// Whether controllers of the crate `clusterapi` run.
+    /// True if controllers of the crate `clusterapi` run.
     pub(crate) fn has_clusterapi(&self) -> bool {
         self.providers
             .iter()

@@ -294,7 +294,7 @@ fn role(subset: &Subset) -> Guard {
     Guard::of_kinds(&rendered(subset), &["ClusterRole"])
 }
 
-/// Whether a provider writes this in the life of a cluster: objects of its own groups, events, and what is listed here.
+/// True if a provider writes this in the life of a cluster: objects of its own groups, events, and what is listed here.
 fn expected(provider: Provider, (group, resource, _): &Asked) -> bool {
     let others: &[&str] = match provider {
         // What it creates from templates, and becomes an owner of.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::cli::Hidden;
 
-/// What Kubernetes says about a finalizer without a path. The finalizers of Cluster API have none, and cannot be renamed.
+/// Beginning of Kubernetes' warning about a finalizer without a path. The finalizers of Cluster API have none, and cannot be renamed.
 const FINALIZERS: &str = "metadata.finalizers:";
 const QUALIFIED: &str = "prefer a domain-qualified finalizer name";
 const CLUSTER_API: &str = "cluster.x-k8s.io";

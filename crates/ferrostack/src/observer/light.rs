@@ -1,4 +1,4 @@
-//! What of an object is kept for as long as it is displayed. A process with a thousand clusters displays ten thousand.
+//! Parts of an object that are kept for its display. A process with a thousand clusters displays ten thousand.
 
 use kube::api::{ApiResource, DynamicObject};
 use serde_json::Value;

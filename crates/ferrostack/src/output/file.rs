@@ -27,7 +27,7 @@ pub(crate) fn write_secret(
     write_private(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Whether there is a Secret among the manifests, or a variable with credentials.
+/// True if there is a Secret among the manifests, or a variable with credentials.
 fn may_hold_secrets(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start_matches("- ").trim();

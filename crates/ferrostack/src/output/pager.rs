@@ -17,7 +17,7 @@ pub(crate) fn show(environment: &Environment, text: &str) -> anyhow::Result<()> 
     }
 }
 
-/// Whether a program has shown the text.
+/// True if a program has shown the text.
 fn paged(environment: &Environment, text: &str) -> bool {
     let pager = environment.non_empty("PAGER").unwrap_or(PAGER);
     // As others do: PAGER may have arguments.

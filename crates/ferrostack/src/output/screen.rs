@@ -44,12 +44,12 @@ impl Screen {
         DRAWN.lock().clear();
     }
 
-    /// Whether the window has another size than at the last picture.
+    /// True if the window has another size than at the last picture.
     pub(crate) fn is_resized(&self) -> bool {
         self.size != size()
     }
 
-    /// Whether the last picture ends otherwise, or was for another size of the window.
+    /// True if the last picture ends otherwise, or was for another size of the window.
     pub(crate) fn is_stale(&self, below: &[String]) -> bool {
         self.is_resized() || !DRAWN.lock().ends_with(&escaped(below))
     }
@@ -110,7 +110,7 @@ fn rows_on_screen(line: &str, width: usize) -> usize {
     super::width(line).div_ceil(width.max(1)).max(1)
 }
 
-/// What moves the cursor to the start of these lines and clears them.
+/// Sequence that moves the cursor to the start of these lines and clears them.
 fn erased(drawn: &[String], width: usize) -> String {
     let rows: usize = drawn.iter().map(|line| rows_on_screen(line, width)).sum();
     match rows {

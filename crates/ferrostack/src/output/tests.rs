@@ -1,11 +1,11 @@
-//! What reaches a terminal of what comes from outside.
+//! Foreign text, and the part of it that reaches a terminal.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-/// What a cloud, a node or a container may say.
+/// Hostile text, as a cloud, a node or a container may send.
 pub(crate) const CANARY: &str = "a\u{1b}[2Jb\rc\nALL CLUSTERS READY\u{202e}d";
 
 fn is_raw(text: &str) -> bool {

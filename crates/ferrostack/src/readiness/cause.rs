@@ -8,7 +8,7 @@ use crate::snapshot::{Condition, Item, Kind, Snapshot};
 pub(crate) struct Cause {
     /// One line without the types of conditions.
     pub(crate) text: String,
-    /// Whether it needs intervention.
+    /// True if it needs intervention.
     pub(crate) failing: bool,
 }
 
@@ -47,12 +47,12 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
     }
 }
 
-/// Whether nothing is done for an object until somebody resumes it.
+/// True if nothing is done for an object until somebody resumes it.
 pub(crate) fn is_paused(item: &Item) -> bool {
     paused(item).is_some()
 }
 
-/// What pauses an object, and how it is resumed.
+/// Cause of a pause, and the way to resume the object.
 fn paused(item: &Item) -> Option<Cause> {
     if item.kind == Kind::Cluster && item.field("/spec/paused") == true {
         return Cause::waiting("paused by spec.paused: set it to false to resume");
@@ -211,7 +211,7 @@ pub(crate) fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
     (found.status == "False").then_some(found)
 }
 
-/// What a recovery of etcd waits for: somebody, unless machines are being deleted.
+/// Cause that a recovery of etcd waits for: somebody, unless machines are being deleted.
 pub(crate) fn recovery(item: &Item) -> Option<Cause> {
     let found = lost_quorum(item)?;
     Some(Cause {
@@ -247,7 +247,7 @@ pub(crate) fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<
     blocked(set).is_some_and(|it| it.failing).then_some(set)
 }
 
-/// What holds the replacement of a machine back that has failed its health check. It needs somebody unless it passes.
+/// Cause that holds the replacement of a machine back after a failed health check; somebody has to act unless the cause passes.
 pub(crate) fn remediation(machine: &Item) -> Option<Cause> {
     let found = unremediated(machine)?;
     if found.reason == "WaitingForRemediation" {
@@ -276,7 +276,7 @@ fn held_back(machine: &Item, why: &str) -> Cause {
     }
 }
 
-/// Whether a message is about what ends by itself.
+/// True if a message is about what ends by itself.
 pub(crate) fn passes(message: &str) -> bool {
     const STARTS: [&str; 5] = [
         "changing ",
@@ -381,7 +381,7 @@ fn of_condition(condition: &Condition<'_>) -> Cause {
     }
 }
 
-/// Whether a reason requires intervention.
+/// True if a reason requires intervention.
 pub(crate) fn is_failure(reason: &str) -> bool {
     let words = [
         "Failed",
@@ -457,7 +457,7 @@ fn in_users_words(text: &str) -> String {
     short.to_owned()
 }
 
-/// Whether a word is an id that OpenStack gives.
+/// True if a word is an id that OpenStack gives.
 fn is_id(word: &str) -> bool {
     word.len() == 36
         && word

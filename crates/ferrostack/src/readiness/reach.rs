@@ -33,7 +33,7 @@ pub(crate) fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Co
     (is_inside && has_machine).then_some(probe)
 }
 
-/// What is wrong with an unreached cluster.
+/// Cause of an unreached cluster.
 pub(crate) fn cause(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     unreached(snapshot, cluster)?;
     Some(Cause {

@@ -1,4 +1,4 @@
-//! What is written for a roll-out, as a function of the object. The rules are those of `clusterctl alpha rollout`.
+//! Writes of a rollout, as a function of the object. The rules are those of `clusterctl alpha rollout`.
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -9,7 +9,7 @@ use api::names::{PAUSED_ANNOTATION, REVISION_ANNOTATION as REVISION, TEMPLATE_HA
 
 use crate::snapshot::Kind;
 
-/// What is asked for.
+/// Request of the user.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
     /// To replace all machines that were created before this time.
@@ -24,7 +24,7 @@ pub(super) enum Request {
 #[derive(Debug)]
 pub(super) struct Change {
     patch: Value,
-    /// What is reported after it.
+    /// Report after the write.
     pub(super) done: String,
 }
 

@@ -9,7 +9,7 @@ use kube::discovery::{self, ApiGroup};
 use super::reference::Role;
 use super::{Kind, Snapshot};
 
-/// What is read besides the objects of clusters.
+/// Kinds to read besides the objects of clusters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wanted {
     /// The templates of machines.

@@ -21,7 +21,7 @@ pub(crate) struct Items {
     index: OnceLock<Index>,
 }
 
-/// What objects have in common.
+/// Property that objects have in common.
 #[derive(Hash)]
 pub(super) enum Common<'a> {
     /// The namespace and the name.

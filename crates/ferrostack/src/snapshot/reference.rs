@@ -31,7 +31,7 @@ impl Reference {
     }
 }
 
-/// What a field refers to.
+/// Role of the object that a field refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// `infrastructureRef` of a Cluster, Machine or MachinePool.

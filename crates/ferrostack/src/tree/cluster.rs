@@ -6,7 +6,7 @@ use super::{Branch, branch};
 use crate::snapshot::reference::Role;
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// What of a cluster is shown.
+/// Parts of a cluster to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     /// Machines in the same state share a line.
@@ -25,7 +25,7 @@ pub(crate) struct Selection {
 pub(crate) enum Parts {
     #[default]
     None,
-    /// Those that fail for another reason than their machine gives.
+    /// Objects that fail for another reason than their machine gives.
     Telling,
     All,
 }

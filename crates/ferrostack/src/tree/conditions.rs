@@ -55,7 +55,7 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// Whether it can select a Machine, so that machines must not be grouped.
+    /// True if it can select a Machine, so that machines must not be grouped.
     pub(crate) fn selects_machines(&self) -> bool {
         self.is_of("Machine")
     }

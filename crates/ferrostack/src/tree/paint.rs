@@ -7,7 +7,7 @@ use super::conditions::{Row, good};
 use crate::environment::Environment;
 use crate::output::{GREEN, RED, RESET, YELLOW};
 
-/// Whether states have colors.
+/// Use of colors for states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colors {
     Off,

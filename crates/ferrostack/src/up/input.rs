@@ -77,7 +77,7 @@ impl Input {
     }
 }
 
-/// What to do about the stored clusters and the options.
+/// Decision about the stored clusters and the options.
 #[derive(Debug, PartialEq)]
 enum Decision {
     /// Nothing: the options describe the stored state.
@@ -181,7 +181,7 @@ fn decide(
     }
 }
 
-/// Whether no option describes the cluster.
+/// True if no option describes the cluster.
 fn is_plain(options: &ClusterOptions) -> bool {
     options.flavor.is_none()
         && options.from.is_none()

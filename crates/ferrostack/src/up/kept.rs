@@ -1,4 +1,4 @@
-//! What `up` keeps of the management API: the kinds and the inventory that it writes at each start. Programs that manage
+//! Objects of the management API that `up` keeps: the kinds and the inventory that it writes at each start. Programs that manage
 //! providers, such as clusterctl, would replace or delete them under its controllers.
 
 use std::sync::{Arc, LazyLock};

@@ -36,7 +36,7 @@ const REREAD: Duration = Duration::from_secs(300);
 /// The interval in which they are read while they cannot be used.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// What the managers share.
+/// Parts that the managers share.
 pub(super) struct Managers {
     /// A client of the management API.
     pub(super) client: Client,

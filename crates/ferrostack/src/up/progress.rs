@@ -98,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// Whether the output changes without a change of objects, since it contains a duration or the window was resized.
+    /// True if the output changes without a change of objects, since it contains a duration or the window was resized.
     pub(super) fn is_ticking(&self, ready: bool) -> bool {
         self.style == Style::Live && (!ready || self.screen.is_resized())
     }

@@ -16,7 +16,7 @@ pub(crate) struct Welcome<'a> {
     pub(crate) data: &'a Path,
     /// The URL of the simulated cloud, if there is one.
     pub(crate) simulator: Option<&'a str>,
-    /// Whether `up` exits after this output.
+    /// True if `up` exits after this output.
     pub(crate) exits: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is installed, and what would be. Pure.
+//! Installed version, and the version after an upgrade. Pure.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::storage::Outdated;
 struct Row {
     provider: Provider,
     namespace: String,
-    /// What `init` wrote; versions before 0.2 wrote nothing.
+    /// Version that `init` wrote; versions before 0.2 wrote nothing.
     version: Option<String>,
 }
 
@@ -128,7 +128,7 @@ impl Plan {
         lines.join("\n")
     }
 
-    /// What an upgrade leaves as it is.
+    /// Objects that an upgrade leaves as they are.
     pub(super) fn others(&self) -> Option<String> {
         (!self.others.is_empty()).then(|| {
             format!(
@@ -138,7 +138,7 @@ impl Plan {
         })
     }
 
-    /// What an upgrade writes besides the manifests.
+    /// Writes of an upgrade besides the manifests.
     fn rewritten(&self) -> Option<String> {
         (!self.stored.is_empty()).then(|| {
             format!(

@@ -24,7 +24,7 @@ impl Commands<'_> {
     }
 }
 
-/// What to do next.
+/// Next step.
 pub(super) fn next(
     snapshot: &Snapshot,
     chain: &Chain<'_>,
@@ -84,7 +84,7 @@ impl Case<'_> {
         )
     }
 
-    /// What a condition asks for. One of another provider has a reason that is not known here.
+    /// Next step by a condition. One of another provider has a reason that is not known here.
     fn of_condition(&self) -> String {
         self.of_words()
             .or_else(|| self.of_reason())
@@ -193,7 +193,7 @@ impl Case<'_> {
         }
     }
 
-    /// What creates such Machines: the object whose template is changed.
+    /// Creator of such Machines: the object whose template is changed.
     fn creator(&self) -> String {
         let creator = || {
             let machine = self.machine()?;

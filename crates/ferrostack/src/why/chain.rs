@@ -24,7 +24,7 @@ pub(super) struct Chain<'a> {
     pub(super) end: End,
 }
 
-/// What is the matter with the last link.
+/// Problem of the last link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// Its own conditions say it.
@@ -47,7 +47,7 @@ pub(super) struct Finding {
     pub(super) failing: bool,
 }
 
-/// What an object waits for.
+/// Step from an object to the one that it waits for.
 enum Step<'a> {
     To(&'a Item),
     Missing(Reference),
@@ -73,7 +73,7 @@ impl<'a> Chain<'a> {
         self.links.last().copied()
     }
 
-    /// What is the matter with the last object.
+    /// Problem of the last object.
     pub(super) fn finding(&self) -> Finding {
         let Some(last) = self.last() else {
             return Finding::of(String::new(), "is not ready");
@@ -94,7 +94,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// That the API server of a Cluster is not reached, as no condition of it says.
+    /// Finding that the API server of a Cluster is not reached, which no condition reports.
     fn of_reach(&self, last: &Item) -> Option<Finding> {
         let cause = reach::cause(self.snapshot, last)?;
         let probe = unreached(self.snapshot, last)?;
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         waiting
     }
 
-    /// What `from` refers to in a role: not there, or not ready.
+    /// Object that `from` refers to in a role: not there, or not ready.
     fn referred(&self, from: &'a Item, role: Role) -> Option<Step<'a>> {
         let reference = from.reference(role)?;
         match self.snapshot.referred(from, role) {
@@ -323,12 +323,12 @@ impl<'a> Walk<'a> {
         self.is_new(cluster).then_some(cluster)
     }
 
-    /// Whether the Machine itself says what holds its replacement back.
+    /// True if the Machine itself says what holds its replacement back.
     fn is_held_back(machine: &Item) -> bool {
         remediation(machine).is_some_and(|it| it.failing)
     }
 
-    /// What the infrastructure or the bootstrap configuration of a Machine waits for.
+    /// Object that the infrastructure or the bootstrap configuration of a Machine waits for.
     fn of_part(&self, part: &'a Item, machine: &'a Item) -> Option<&'a Item> {
         let fails = cause(self.snapshot, part).is_some_and(|it| it.failing);
         if fails || part.is_deleting() {

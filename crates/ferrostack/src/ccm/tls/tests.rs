@@ -147,7 +147,7 @@ async fn the_least_version_decides_whether_tls_1_2_is_taken_with_any_list() {
     assert!(error.contains("VersionTLS10, VersionTLS11"), "{error}");
 }
 
-/// What a client of TLS 1.2 could use is not offered then: less than what was asked for, never more.
+/// Ciphers of TLS 1.2 are not offered then: fewer than the flags name, never more.
 #[tokio::test]
 async fn a_list_of_suites_that_the_server_does_not_have_leaves_tls_1_3() {
     for listed in ["TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_AES_128_GCM_SHA256"] {

@@ -1,4 +1,4 @@
-//! What is wrong, where, and what to do.
+//! Findings: the problem, its place, and the advice.
 
 use serde::Serialize;
 use serde_json::json;
@@ -24,9 +24,9 @@ pub(super) struct Finding {
     pub(super) object: String,
     /// Such as `parameters.type`; empty for the object as a whole.
     pub(super) field: String,
-    /// What is wrong, with the cloud's own words where it has said something.
+    /// Problem, with the cloud's own words if it has answered.
     pub(super) message: String,
-    /// What to do.
+    /// Next step.
     pub(super) advice: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is there: cloud.conf, the clouds, the cluster.
+//! Observed state: cloud.conf, the clouds, the cluster.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) type Read<T> = openstack::Result<T>;
 /// Everything that is judged.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
-    /// What cloud.conf says wrong.
+    /// Errors in cloud.conf.
     pub(super) conf: Vec<cloud_conf::Finding>,
     /// `[BlockStorage]`.
     pub(super) storage: BlockStorage,
@@ -35,7 +35,7 @@ pub(super) struct Observed {
     pub(super) cluster: Cluster,
 }
 
-/// What a cloud has.
+/// Storage of a cloud.
 #[derive(Debug)]
 pub(super) struct Cloud {
     pub(super) nova_zones: Read<Vec<AvailabilityZone>>,
@@ -51,7 +51,7 @@ pub(super) struct Cloud {
     pub(super) group_types: Read<Vec<GroupType>>,
 }
 
-/// What the cluster has.
+/// Storage objects of the cluster.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
     pub(super) driver: Option<CSIDriver>,

@@ -1,4 +1,4 @@
-//! What is wrong, by what is there. Pure.
+//! Rules: findings about the observed state. Pure.
 
 mod classes;
 mod cloud;
@@ -70,7 +70,7 @@ fn seen(observed: &Observed) -> impl Iterator<Item = (&str, &Cloud)> {
     clouds.filter_map(|(name, cloud)| Some((name.as_str(), cloud.as_ref().ok()?)))
 }
 
-/// What all clouds have together; `None` unless every cloud has told.
+/// Items of all clouds together; `None` unless every cloud has answered.
 fn known<'a, T: 'a>(
     observed: &'a Observed,
     of: impl Fn(&'a Cloud) -> Option<&'a Vec<T>>,

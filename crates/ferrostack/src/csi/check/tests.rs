@@ -7,7 +7,7 @@ use super::*;
 use crate::cli::{Cli, Command, Csi};
 use crate::csi::tests::world::World;
 
-/// What the command prints, and its exit status.
+/// Output of the command, and its exit status.
 async fn command(world: &World, conf: &str, flags: &[&str]) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("cloud.conf");

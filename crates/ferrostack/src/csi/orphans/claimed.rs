@@ -1,4 +1,4 @@
-//! What the objects of a cluster name.
+//! Names of cloud resources in the objects of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub(crate) struct Claimed {
 }
 
 impl Claimed {
-    /// What the cluster names now. An error if any list fails: its objects would be missing.
+    /// Current names in the cluster. An error if any list fails: its objects would be missing.
     pub(crate) async fn read(client: &Client) -> anyhow::Result<Self> {
         let mut claimed = Self {
             cluster_uid: identity::uid(client).await?,

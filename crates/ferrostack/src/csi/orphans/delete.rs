@@ -15,7 +15,7 @@ use super::thing::{Form, Thing};
 /// How long snapshots that are being deleted are waited for before their volume is deleted, in seconds.
 const PATIENCE: u32 = 120;
 
-/// What became of an orphan.
+/// Outcome for an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Cinder deletes it.

@@ -1,4 +1,4 @@
-//! Whether something is an orphan, and whether it may be deleted. Pure.
+//! Judgement of resources: orphan or not, and deletable or not. Pure.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use k8s_openapi::jiff::tz::TimeZone;
 use super::claimed::Claimed;
 use super::thing::{Form, Thing};
 
-/// What may be deleted.
+/// Bounds of the deletion.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     /// The name of the cluster.
     pub(crate) cluster: String,
     /// The least age.
     pub(crate) older_than: Duration,
-    /// Whether the name of the cluster is enough where there is no uid.
+    /// True if the name of the cluster is enough where there is no uid.
     pub(crate) without_uid: bool,
 }
 
-/// What something is.
+/// Judgement of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not of this cluster.

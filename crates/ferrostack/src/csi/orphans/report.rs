@@ -1,4 +1,4 @@
-//! What is printed.
+//! Output of the command.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
@@ -99,7 +99,7 @@ pub(super) fn document(orphan: &Orphan, outcome: Option<&Outcome>, now: Timestam
     document
 }
 
-/// What became of an orphan, on one line.
+/// Outcome for an orphan, on one line.
 pub(super) fn line(thing: &Thing, outcome: &Outcome) -> String {
     let (form, name, id) = (thing.form.name(), &thing.name, &thing.id);
     let result = match outcome {

@@ -21,7 +21,7 @@ fn args(file: &str, flags: &[&str]) -> CsiOrphans {
     }
 }
 
-/// What the command prints, whatever the age of what it finds.
+/// Output of the command for orphans of any age.
 async fn command(
     world: &World,
     flags: &[&str],

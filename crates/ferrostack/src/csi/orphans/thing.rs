@@ -41,7 +41,7 @@ pub(crate) struct Thing {
     /// Of UTC, as Cinder writes it.
     pub(crate) created_at: String,
     pub(crate) metadata: BTreeMap<String, String>,
-    /// What stands in the way of its deletion, in words.
+    /// Obstacles to the deletion, in words.
     pub(crate) used_by: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ struct Command {
     args: CinderCsiPlugin,
 }
 
-/// What becomes of a call for a volume that is not there, in a list of this moment.
+/// Answer to a call for a volume that does not exist, in a current list.
 async fn answer(driver: &Driver) -> Code {
     let request = ControllerGetVolumeRequest {
         volume_id: "absent".to_owned(),

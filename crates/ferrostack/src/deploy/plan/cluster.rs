@@ -92,7 +92,7 @@ async fn pages(api: &Api<DynamicObject>) -> anyhow::Result<Vec<Value>> {
     }
 }
 
-/// What the API server rejects of the plan, by a dry run of every object.
+/// Objects of the plan that the API server rejects, by a dry run of each.
 pub(super) async fn refusals(
     client: &Client,
     namespace: &str,

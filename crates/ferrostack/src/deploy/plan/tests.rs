@@ -46,7 +46,7 @@ async fn create_namespace_for(client: &Client, name: &str, level: &str) {
         .unwrap();
 }
 
-/// Whether the API server would take the Pods of every workload and task, in a namespace for those without privileges.
+/// Checks that the API server would take the Pods of every workload and task, in a namespace for those without privileges.
 async fn pods_are_accepted(client: &Client, cloud: &Cloud) {
     let kind = GroupVersionKind::gvk("", "v1", "ServiceAccount");
     let accounts: Api<DynamicObject> = Api::namespaced_with(
@@ -338,7 +338,7 @@ async fn a_real_api_server_accepts_every_object() {
     life_of_guests(&client, &namespace).await;
 }
 
-/// What a file asks for.
+/// Request of a parameter file.
 fn asked(file: &str) -> Asked {
     let written = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(written.path(), file).unwrap();
@@ -477,7 +477,7 @@ async fn no_new_cloud_is_made_of_zed_and_nothing_is_written() {
     assert!(there.is_none());
 }
 
-/// What the command prints, and its exit status.
+/// Output of the command, and its exit status.
 async fn command(arguments: &[&str], file: &str) -> Result<(String, String), String> {
     let written = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(written.path(), file).unwrap();

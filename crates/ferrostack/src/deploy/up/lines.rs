@@ -10,7 +10,7 @@ use crate::deploy::status;
 /// How long a step has to wait for the same thing until this is printed.
 const STANDING: Duration = Duration::from_secs(5);
 
-/// What is known of each step. The end and the failure of a step are printed at once; what it waits for, when it has
+/// State of each step. The end and the failure of a step are printed at once; what it waits for, when it has
 /// waited for some time; and that it waits for other steps never, because those say why.
 #[derive(Debug, Default)]
 pub(super) struct Lines {

@@ -13,15 +13,15 @@ use super::super::{File, warnings};
 /// Fields that are texts, whatever they look like.
 const TEXTS: [&str; 2] = ["release", "region"];
 
-/// What is asked for.
+/// Request of the user.
 pub(in crate::deploy) struct Asked {
     pub(super) name: String,
     pub(super) namespace: String,
     /// The object.
     pub(in crate::deploy) object: Value,
-    /// Whether neither a file nor a field is given.
+    /// True if neither a file nor a field is given.
     pub(super) is_default: bool,
-    /// Whether there is a file.
+    /// True if there is a file.
     pub(super) has_file: bool,
     /// The fields that come from the defaults of the place, as `FIELD=VALUE`.
     pub(super) filled: Vec<String>,

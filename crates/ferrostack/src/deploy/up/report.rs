@@ -1,4 +1,4 @@
-//! What `openstack up` prints: a tree that is drawn again on a terminal, or else a line for each change.
+//! Output of `openstack up`: a tree that is drawn again on a terminal, or else a line for each change.
 
 use std::time::Instant;
 
@@ -15,12 +15,12 @@ use crate::environment::Environment;
 use crate::output::{self, Screen};
 use crate::picture::{self, SIMULATED};
 
-/// What is printed.
+/// Printed state of a cloud.
 pub(in crate::deploy) struct Report<'a> {
     say: &'a dyn Fn(&str),
     style: Style,
     started: Instant,
-    /// What was printed last.
+    /// Steps that were printed last.
     steps: Vec<StepStatus>,
     /// The phase of an upgrade that was printed last.
     phase: String,
@@ -39,7 +39,7 @@ struct Live {
     simulated: bool,
     /// The generation of the cloud that has these parts.
     generation: Option<i64>,
-    /// What is below the tree when the cloud is ready.
+    /// Lines below the tree when the cloud is ready.
     footer: Vec<String>,
 }
 

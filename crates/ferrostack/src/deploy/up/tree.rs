@@ -19,7 +19,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Those of an object; none when its parameters are rejected.
+    /// Parts of an object; none if its parameters are rejected.
     pub(super) fn of(object: &OpenStack) -> Self {
         let cloud = serde_json::to_value(object).ok().and_then(|document| {
             let (parameters, _) = Parameters::read(&document).ok()?;

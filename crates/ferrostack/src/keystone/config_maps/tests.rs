@@ -32,7 +32,7 @@ fn webhook() -> Arc<Webhook> {
     ))
 }
 
-/// Whether the webhook lets members of demo get this resource.
+/// True if the webhook lets members of demo get this resource.
 async fn allows(webhook: &Webhook, resource: &str) -> bool {
     let body = serde_json::json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
         "user": "a", "extra": {"alpha.kubernetes.io/identity/project/name": ["demo"]},

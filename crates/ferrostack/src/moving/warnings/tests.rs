@@ -3,7 +3,7 @@ use super::*;
 const FINALIZER: &str = "299 - \"metadata.finalizers: \\\"cluster.cluster.x-k8s.io\\\": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers\"";
 const OTHER: &str = "299 - \"x is deprecated\"";
 
-/// What is printed of the warnings of two answers.
+/// Printed warnings of two answers.
 fn printed(hidden: Hidden) -> Vec<String> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&lines);

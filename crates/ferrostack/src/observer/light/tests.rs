@@ -5,7 +5,7 @@ use crate::snapshot::tests::item;
 use crate::snapshot::{Item, Snapshot};
 use crate::{readiness, tree};
 
-/// What `up` displays of these objects.
+/// Display of these objects by `up`.
 fn displayed(items: Vec<Item>) -> String {
     let snapshot = Snapshot::from(items);
     let trees = snapshot

@@ -11,7 +11,7 @@ use super::Change;
 use crate::cli::ClusterOptions;
 use crate::snapshot::Item;
 
-/// Whether the objects of a Cluster come from a class, so that changes of theirs would be undone.
+/// True if the objects of a Cluster come from a class, so that changes of theirs would be undone.
 pub(super) fn is_managed(cluster: &Item) -> bool {
     cluster.field("/spec/topology").is_object()
 }
@@ -76,7 +76,7 @@ pub(super) fn changes(
     Ok(out)
 }
 
-/// What changes, if `wanted` is another count than the current one.
+/// Change of a count, if `wanted` differs from the current one.
 fn other_count(current: &Value, wanted: u32, what: &str) -> Option<String> {
     match current.as_u64() {
         Some(current) if current == u64::from(wanted) => None,

@@ -10,12 +10,12 @@ pub(super) const NAMESPACE: &str = "kube-system";
 /// The name of the Lease.
 pub(super) const NAME: &str = "cloud-controller-manager";
 
-/// What is known of the Lease. Its age counts from the time at which this process saw it change, as in client-go, so
+/// Last observation of the Lease. Its age counts from the time at which this process saw it change, as in client-go, so
 /// that the clocks of machines need not agree.
 #[derive(Debug, Default)]
 pub(super) struct Observed(Option<(Option<LeaseSpec>, Instant)>);
 
-/// Whether another process is the cloud controller manager of the cluster.
+/// Holder of the Lease: another process, or none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The Lease has not been read.

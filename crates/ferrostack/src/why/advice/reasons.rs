@@ -1,4 +1,4 @@
-//! What the reason of a condition asks for. Every reason that a controller of this program gives has its answer.
+//! Next step by the reason of a condition. Every reason that a controller of this program gives has its answer.
 
 use super::Case;
 use super::words::list;
@@ -71,7 +71,7 @@ fn preflight_check(message: &str) -> Option<&'static str> {
 }
 
 impl Case<'_> {
-    /// What the reason asks for; `None` if it is one of another provider.
+    /// Next step by the reason; `None` for a reason of another provider.
     pub(super) fn of_reason(&self) -> Option<String> {
         let reason = self.finding.reason.as_str();
         self.of_preflight_check()
@@ -87,7 +87,7 @@ impl Case<'_> {
             .or_else(|| SUMS.contains(&reason).then(|| self.of_sum()))
     }
 
-    /// What would end by itself, if nothing held it back.
+    /// Next step for a state that ends by itself, if nothing holds it back.
     fn passing(&self) -> String {
         match self.finding.failing {
             true => format!(
@@ -277,12 +277,12 @@ impl Case<'_> {
         })
     }
 
-    /// Whether the message is about the Machine's own Node, not about what comes before it.
+    /// True if the message is about the Machine's own Node, not about what comes before it.
     fn waits_for_its_node(&self) -> bool {
         self.detail().to_lowercase().contains("node to join")
     }
 
-    /// What a health check found, and why the machine is not replaced.
+    /// Next step by the finding of a health check, and by the obstacle to the replacement.
     fn of_health_check(&self, reason: &str) -> Option<String> {
         let detail = self.detail();
         Some(match reason {

@@ -1,4 +1,4 @@
-//! What the words of clouds and kubelets ask for, whatever the reason of the condition is.
+//! Next step by the words of clouds and kubelets, for any reason of the condition.
 
 use super::Case;
 
@@ -25,7 +25,7 @@ pub(super) fn list(message: &str) -> Option<String> {
 }
 
 impl Case<'_> {
-    /// What the words ask for.
+    /// Next step by the words.
     pub(super) fn of_words(&self) -> Option<String> {
         let lower = self.detail().to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -63,7 +63,7 @@ impl Case<'_> {
         None
     }
 
-    /// That a cloud controller manager runs, and how to have one.
+    /// Check for a cloud controller manager, and the way to have one.
     pub(super) fn cloud_controller_manager(&self) -> String {
         format!(
             "a cloud controller manager runs in the workload cluster: {} generate cloud-controller-manager prints one, and up --cloud NAME --install-ccm installs it",

@@ -20,7 +20,7 @@ pub(super) const IN_TREE: &str = "kubernetes.io/cinder";
 /// The prefix of what the sidecars read.
 const PREFIX: &str = "csi.storage.k8s.io/";
 const FILE_SYSTEM: &str = "csi.storage.k8s.io/fstype";
-/// What the sidecars read, without the prefix.
+/// Parameters that the sidecars read, without the prefix.
 const OF_SIDECARS: &[&str] = &[
     "fstype",
     "provisioner-secret-name",

@@ -28,7 +28,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     all
 }
 
-/// What to do about a request that failed.
+/// Advice about a request that failed.
 fn advice(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Unauthenticated => "correct the credentials, or create new ones",

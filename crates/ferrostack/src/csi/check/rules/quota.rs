@@ -10,7 +10,7 @@ use super::{section, seen};
 
 /// The part of a quota, in percent, below which there is a warning.
 const LITTLE: i64 = 10;
-/// What is limited for each type: the quota, and words.
+/// Limits of each type: the quota, and words.
 const OF_TYPES: [(&str, &str); 3] = [
     ("volumes", "volumes"),
     ("gigabytes", "GiB of volumes and snapshots"),
