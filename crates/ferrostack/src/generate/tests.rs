@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::*;
 use crate::cli::{ClusterOptions, FromConfigMap, ServerArgs};
 
@@ -55,6 +57,15 @@ fn options(flavor: &str) -> ClusterOptions {
     }
 }
 
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(all) => all.iter().any(has_null),
+        Value::Object(fields) => fields.values().any(has_null),
+        _ => false,
+    }
+}
+
 #[test]
 fn every_flavor_renders_to_objects_of_one_cluster() {
     for (flavor, control_planes) in [
@@ -73,11 +84,11 @@ fn every_flavor_renders_to_objects_of_one_cluster() {
         let text = cluster("x", &options, false, &Environment::with(&SET)).unwrap();
         let documents = manifest::read("f", &text).unwrap();
         assert_eq!(documents.len(), 8);
-        assert!(
-            documents
-                .iter()
-                .all(|d| d.text(&["metadata", "namespace"]) == "team")
-        );
+        for document in &documents {
+            assert_eq!(document.text(&["metadata", "namespace"]), "team");
+            // API servers refuse it in a server-side apply.
+            assert!(!has_null(&document.value), "{flavor}: {text}");
+        }
         let control_plane = documents
             .iter()
             .find(|d| d.text(&["kind"]) == "KubeadmControlPlane")
