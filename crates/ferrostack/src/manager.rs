@@ -12,6 +12,7 @@ pub(crate) mod installed;
 pub(crate) mod manifests;
 mod migration;
 pub(crate) mod older;
+mod outlasting;
 mod ownership;
 mod registration;
 pub(crate) mod subset;
@@ -28,10 +29,11 @@ use operator::controller::Objects;
 use operator::election::{self, Leader, Lost};
 use operator::health::{self, Readiness};
 use operator::metrics::Metrics;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use self::certificate::{Served, Source};
+use self::outlasting::Outlasting;
 use self::registration::Registration;
 use self::subset::Subset;
 use crate::cli::{Election, Manager};
@@ -73,25 +75,33 @@ pub(crate) async fn run(
     election.check()?;
     let client = connect::connected(config, "ferrostack-manager")?;
 
-    // All tasks stop on `stop`, which is cancelled by `shutdown` and at the end of this function.
+    // The controllers stop on `stop`, which is cancelled by `shutdown` and at the end of this function; what is served goes
+    // on until `outlasting` ends.
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
+    let delay = args.shutdown_delay_duration.unwrap_or_default();
+    let mut outlasting = Outlasting::begin(&shutdown, delay);
     let (readiness, metrics) = (Readiness::waiting_for("the API server"), Metrics::default());
     let health = health::router(readiness.clone());
-    serve::plain("health", args.health_addr, health, &stop, &say).await?;
-    diagnostics::serve(args, &client, metrics.clone(), &stop, &say).await?;
+    let served = outlasting.stop().clone();
+    serve::plain("health", args.health_addr, health, &served, &say).await?;
+    diagnostics::serve(args, &client, metrics.clone(), &served, &say).await?;
     definitions::check(&client, &subset).await?;
     let url = args.webhook_url.as_deref();
     let files = args.webhook_cert_dir.as_deref();
     let source = Source::open(&client, &subset, &namespace, url, files).await?;
     let source = Arc::new(source);
-    serve_webhooks(args, &client, &subset, &source, &stop, &say).await?;
+    let webhooks = serve_webhooks(args, &client, &subset, &source, &served, &say).await?;
+    outlasting.waits_for(webhooks);
     footprint::without_start();
     readiness.ready();
 
     let election = args.election.leader_elect.then_some(election);
     let mut leader = match stand(election, &client, &shutdown, &say).await? {
-        Won::Stopped => return Ok(()),
+        Won::Stopped => {
+            outlasting.end().await;
+            return Ok(());
+        }
         Won::Leading(leader) => leader,
     };
     let registration = Registration::new(&subset, &namespace, url);
@@ -135,6 +145,7 @@ pub(crate) async fn run(
     if let Some(leader) = leader {
         leader.release().await;
     }
+    outlasting.end().await;
     say("stopped");
     Ok(())
 }
@@ -150,7 +161,8 @@ fn webhooks(client: &Client, subset: &Subset) -> axum::Router {
     operator::webhook::router(client.clone(), judge, subset.groups())
 }
 
-/// Serves the webhooks with the certificate that there is at the moment.
+/// Serves the webhooks with the certificate that there is at the moment. The task ends when `stop` has, and the reviews
+/// under way.
 async fn serve_webhooks(
     args: &Manager,
     client: &Client,
@@ -158,14 +170,15 @@ async fn serve_webhooks(
     source: &Arc<Source>,
     stop: &CancellationToken,
     say: &impl Fn(&str),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<JoinHandle<()>> {
     let webhooks = webhooks(client, subset);
     let served = Served::open(source).await?;
     let current = served.current();
-    serve::tls_by("webhooks", args.webhook_addr, current, webhooks, stop, say).await?;
+    let serving =
+        serve::tls_by("webhooks", args.webhook_addr, current, webhooks, stop, say).await?;
     let (source, stop) = (Arc::clone(source), stop.clone());
     tokio::spawn(async move { stop.run_until_cancelled(served.follow(&source)).await });
-    Ok(())
+    Ok(serving)
 }
 
 /// The controllers of the providers for which there are options.

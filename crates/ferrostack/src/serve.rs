@@ -8,6 +8,7 @@ use apiserver::sockets::{self, Limits, Place};
 use axum::Router;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -70,10 +71,12 @@ pub(crate) async fn tls(
         stop,
         say,
     )
-    .await
+    .await?;
+    Ok(())
 }
 
 /// Serves `router` over TLS until `stop`, with the settings that there are when a connection comes; without any, it is closed.
+/// The task ends with the last connection.
 pub(crate) async fn tls_by(
     what: &str,
     address: SocketAddr,
@@ -81,7 +84,7 @@ pub(crate) async fn tls_by(
     router: Router,
     stop: &CancellationToken,
     say: &impl Fn(&str),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<JoinHandle<()>> {
     let (listener, address) = bind(what, address).await?;
     say(&format!("{what} at https://{address}"));
     let (stop, stopped) = (stop.clone(), stop.clone());
@@ -94,8 +97,7 @@ pub(crate) async fn tls_by(
             }
         }
     };
-    tokio::spawn(sockets::listen(listener, LIMITS, stop, serve));
-    Ok(())
+    Ok(tokio::spawn(sockets::listen(listener, LIMITS, stop, serve)))
 }
 
 async fn connection(

@@ -242,6 +242,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "webhook_addr",
             "webhook_url",
             "webhook_cert_dir",
+            "shutdown_delay_duration",
             "endpoint",
             "http_endpoint",
             "health_port",
@@ -299,7 +300,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
 ];
 
 /// The options that `-h` leaves out.
-const LONG_ONLY: [&str; 51] = [
+const LONG_ONLY: [&str; 52] = [
     "node_volume_attach_limit",
     "search_order",
     "serve_versions",
@@ -345,6 +346,7 @@ const LONG_ONLY: [&str; 51] = [
     "kubeadmcontrolplane_concurrency",
     "clustercache_concurrency",
     "sync_period",
+    "shutdown_delay_duration",
     "skip_crd_migration_phases",
     "additional_sync_machine_labels",
     "additional_sync_machine_annotations",

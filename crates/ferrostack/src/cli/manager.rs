@@ -57,6 +57,10 @@ pub(crate) struct Manager {
     /// cert-manager [default: the manager issues one, and replaces it in time].
     #[arg(long, value_name = "DIR")]
     pub(crate) webhook_cert_dir: Option<PathBuf>,
+    /// How long webhooks are still answered after a signal to stop, until API servers are led to another manager [default:
+    /// not at all].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) shutdown_delay_duration: Option<Duration>,
     /// Reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value [default: all].
     #[arg(long, value_name = "VALUE")]
     pub(crate) watch_filter: Option<String>,
