@@ -1,9 +1,9 @@
 //! Parts of a release: for each target an archive, a package for Debian and an image, with bills of materials; the files
-//! that clusterctl takes; and the sums of all.
+//! that clusterctl takes; the chart of Helm; and the sums of all.
 //!
 //! ```text
 //!   builds      targets, and programs built for them
-//!   documents   what the program writes itself: manual pages, completions, files for clusterctl
+//!   documents   what the program writes itself: manual pages, completions, files for clusterctl, chart
 //!   elf         what a program needs of the machine it runs on
 //!   tar         files -> the same bytes for the same files
 //!   archive     files -> a compressed archive
@@ -73,16 +73,20 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let programs = programs(root, arguments)?;
     let author = documents::author(root, &programs)?;
     let documents = documents::of(&author)?;
-    let for_clusterctl = documents::for_clusterctl(&author)?;
+    // Those without a target: by their names, none of which begins as the sums know those of targets.
+    let mut others = documents::for_clusterctl(&author)?;
+    let chart = archive::compressed("ferrostack", &documents::chart(&author)?, time)?;
+    // As `helm package` names it.
+    others.insert(format!("ferrostack-{VERSION}.tgz"), chart);
     let output = root.join(&arguments.output);
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
     for program in &programs {
         pack(root, program, &documents, time, &output)?;
     }
-    for (name, content) in &for_clusterctl {
+    for (name, content) in &others {
         write(&output.join(name), content)?;
     }
-    let sums = sums(&output, for_clusterctl.into_keys())?;
+    let sums = sums(&output, others.into_keys())?;
     write(&output.join("SHA256SUMS"), sums.as_bytes())
 }
 
@@ -215,7 +219,7 @@ fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
 }
 
 /// The sums of all files of this version in a directory, as `sha256sum --check` reads them: those of targets that were built
-/// before among them, and `others`, whose names are without a version.
+/// before among them, and `others`, which are for all targets.
 fn sums(directory: &Path, others: impl Iterator<Item = String>) -> anyhow::Result<String> {
     let starts = [
         format!("ferrostack-{VERSION}-"),

@@ -1,4 +1,4 @@
-//! Documents that the program writes itself: manual pages, completions, and the files that clusterctl takes.
+//! Documents that the program writes itself: manual pages, completions, the files that clusterctl takes, and the chart of Helm.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -83,6 +83,37 @@ pub(super) fn for_clusterctl(program: &Path) -> anyhow::Result<BTreeMap<String, 
         program.display()
     );
     Ok(files)
+}
+
+/// The files of the chart of Helm, below the directory of its name.
+pub(super) fn chart(program: &Path) -> anyhow::Result<Vec<Entry>> {
+    let place = tempfile::tempdir()?;
+    let directory = place.path().join("chart");
+    let mut command = Command::new(program);
+    command.args(["generate", "chart"]).arg(&directory);
+    linked::output(&mut command)?;
+    let mut entries = Vec::new();
+    let mut below = vec![directory.clone()];
+    while let Some(place) = below.pop() {
+        for found in fs::read_dir(&place).with_context(|| place.display().to_string())? {
+            let path = found?.path();
+            if path.is_dir() {
+                below.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&directory)?.to_string_lossy();
+            entries.push(Entry::file(&name, fs::read(&path)?));
+        }
+    }
+    let version = format!("version: {VERSION}");
+    let described = entries.iter().find(|it| it.name == "Chart.yaml");
+    let described = described.map(|it| String::from_utf8_lossy(it.content()).into_owned());
+    ensure!(
+        described.is_some_and(|text| text.lines().any(|line| line == version)),
+        "{}: it wrote no chart of {VERSION}",
+        program.display()
+    );
+    Ok(entries)
 }
 
 fn directories(path: &Path) -> anyhow::Result<Vec<PathBuf>> {

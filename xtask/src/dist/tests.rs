@@ -37,6 +37,13 @@ fn fake(version: &str) -> (TempDir, PathBuf) {
                     }
                     std::fs::write(format!("{directory}/clusterctl.yaml"), directory).unwrap();
                 }
+                ["generate", "chart", directory] => {
+                    std::fs::create_dir_all(format!("{directory}/templates/crds")).unwrap();
+                    let chart = "name: ferrostack\nversion: VERSION\n";
+                    for (file, text) in [("Chart.yaml", chart), ("templates/crds/a.yaml", "a\n")] {
+                        std::fs::write(format!("{directory}/{file}"), text).unwrap();
+                    }
+                }
                 _ => std::process::exit(2),
             }
         }
@@ -106,6 +113,8 @@ fn a_release_has_sums_of_all_files_and_the_same_program_gives_the_same_bytes() {
     all.extend(["oci.cdx.json", "oci.files", "oci.tar"].map(|end| format!("{name}.{end}")));
     all.push(deb::name(&builds::given(&program).unwrap()).unwrap());
     all.extend(clusterctl.map(str::to_owned));
+    let chart = format!("ferrostack-{VERSION}.tgz");
+    all.push(chart.clone());
     all.sort();
     assert_eq!(names(first.path()), all);
     for file in names(first.path()) {
@@ -120,6 +129,12 @@ fn a_release_has_sums_of_all_files_and_the_same_program_gives_the_same_bytes() {
     all.retain(|name| name != "SHA256SUMS");
     let expected: String = all.iter().map(|name| format!("{name}: OK\n")).collect();
     assert_eq!(checked, expected);
+
+    let of_chart = unpacked(&first.path().join(&chart), &[]);
+    let read = |file: &str| fs::read_to_string(of_chart.path().join(file)).unwrap();
+    let described = format!("name: ferrostack\nversion: {VERSION}\n");
+    assert_eq!(read("ferrostack/Chart.yaml"), described);
+    assert_eq!(read("ferrostack/templates/crds/a.yaml"), "a\n");
 
     let archive = first.path().join(&archive);
     let tar = |arguments: &[&str]| {
