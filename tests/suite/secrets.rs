@@ -45,6 +45,16 @@ async fn the_password_of_the_cloud_is_seen_nowhere_but_in_its_secret() {
     ] {
         assert!(metrics.contains(counted), "no {counted} in /metrics");
     }
+    // The page of reference has a row for each.
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = std::fs::read_to_string(format!("{root}/docs/reference/metrics.md")).unwrap();
+    let declared = metrics.lines().filter_map(|line| {
+        let (name, kind) = line.strip_prefix("# TYPE ")?.split_once(' ')?;
+        Some(format!("| `{name}` | {kind} | "))
+    });
+    for row in declared {
+        assert!(page.contains(&row), "no row `{row}` in metrics.md");
+    }
     seen.push(("metrics".to_owned(), metrics));
     let log: String = reqwest::get(format!("{}/_simulator/log", cloud.url))
         .await

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 
-use crate::{protos, report, versions};
+use crate::{metrics, protos, report, versions};
 
 /// The directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
@@ -21,7 +21,7 @@ const OLDER: &str = "crates/api/src/crds/older.json.z";
 
 /// Writes the generated files below `root`, or with `check` compares them.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
-    let wanted = files()?;
+    let wanted = files(root)?;
     let mut stale = Vec::new();
     for (name, text) in &wanted {
         let path = root.join(name);
@@ -85,7 +85,7 @@ fn unpacked(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The generated files and their content.
-fn files() -> anyhow::Result<BTreeMap<String, String>> {
+fn files(root: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for definition in api::generate::definitions() {
         let name = definition.metadata.name.clone().unwrap_or_default();
@@ -99,6 +99,7 @@ fn files() -> anyhow::Result<BTreeMap<String, String>> {
         files.insert(format!("{CRDS}/{name}.yaml"), text);
     }
     files.insert(versions::FILE.to_owned(), versions::page());
+    files.insert(metrics::FILE.to_owned(), metrics::page(root)?);
     if let Some(text) = protos::generated()? {
         files.insert(protos::FILE.to_owned(), text);
     }

@@ -45,6 +45,7 @@ mod linked;
 mod lints;
 mod man;
 mod memory;
+mod metrics;
 mod notices;
 mod protos;
 mod real_systems;

@@ -40,6 +40,21 @@ fn every_page_of_the_documentation_is_in_the_program() {
 }
 
 #[test]
+fn words_of_the_glossary_are_those_of_the_other_pages() {
+    let pages = pages().unwrap();
+    let glossary = page(&pages, "glossary#words-of-this-project").unwrap();
+    let rows = glossary.lines().filter_map(|line| line.strip_prefix("| "));
+    let words = rows.filter_map(|row| row.split(" | ").next());
+    let words: Vec<&str> = words.filter(|word| *word != "word").collect();
+    assert!(words.len() > 5, "{words:?}");
+    for word in words {
+        let others = pages.iter().filter(|page| page.name != "glossary");
+        let mut texts = others.map(|page| page.text.to_lowercase());
+        assert!(texts.any(|text| text.contains(word)), "{word}");
+    }
+}
+
+#[test]
 fn the_list_has_a_row_with_the_title_of_each_page() {
     let pages = pages().unwrap();
     let list = list(&pages);
