@@ -180,7 +180,8 @@ fn what_is_allowed_for_a_command_is_not_for_others() {
 }
 
 /// Files that start programs by themselves, each with the call that checks what these print.
-const CHECKED: [(&str, &str); 8] = [
+const CHECKED: [(&str, &str); 9] = [
+    ("completion.rs", "forms::check("),
     ("generate.rs", "forms::check_screen("),
     ("keystone_login.rs", "Checked::of("),
     ("keystone_login/terminal.rs", "forms::check("),

@@ -26,6 +26,7 @@
 //!   pages       the commands of README.md and docs/, as they are written there
 //!   stopping    `up` that is asked to stop, at its beginning and with clusters
 //!   terminal    the picture of `up` in a window that changes its size
+//!   completion  names that bash, zsh and fish complete
 //!   bad_input   one clear message for each mistake
 //!   why         the last cause, through Cluster API to the cloud's own words
 //!   words       no debug forms in what users read of a cluster that fails, and of commands that fail
@@ -51,6 +52,7 @@ mod budget;
 mod canaries;
 mod cloud;
 mod cloud_managers;
+mod completion;
 mod coverage;
 mod csi_plugin;
 mod durability;

@@ -181,6 +181,30 @@ async fn configured(
     Ok((client, address, found))
 }
 
+/// A client of the API server that is found, to which no request is sent yet.
+///
+/// # Errors
+/// If the kubeconfig cannot be used.
+pub(crate) async fn unasked(
+    args: &ServerArgs,
+    environment: &Environment,
+) -> anyhow::Result<Client> {
+    let (client, _, _) = configured(args, environment).await?;
+    Ok(client)
+}
+
+/// Contexts of the kubeconfig that is found.
+///
+/// # Errors
+/// If there is no kubeconfig, or if it cannot be read.
+pub(crate) fn contexts(
+    args: &ServerArgs,
+    environment: &Environment,
+) -> anyhow::Result<Vec<String>> {
+    let contexts = kubeconfig(&find(args, environment)?)?.contexts;
+    Ok(contexts.into_iter().map(|context| context.name).collect())
+}
+
 /// The address of an API server without a login.
 fn address(url: &http::Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("https");

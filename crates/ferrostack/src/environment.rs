@@ -18,9 +18,9 @@ pub(crate) struct Environment {
     pub(crate) executable: Option<PathBuf>,
     /// The arguments of this process, without the name of the program.
     pub(crate) arguments: Vec<OsString>,
-    /// Whether standard output is a terminal that can be redrawn.
+    /// True if standard output is a terminal that can be redrawn.
     pub(crate) terminal: bool,
-    /// Whether questions can be asked: standard input and standard error are a terminal.
+    /// True if questions can be asked: standard input and standard error are a terminal.
     pub(crate) interactive: bool,
 }
 
@@ -117,6 +117,11 @@ impl Environment {
         ];
         places.into_iter().flatten()
     }
+}
+
+/// A variable of the process, if it is set and not empty.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The arguments of the process. The names of the Go programs select their commands.

@@ -25,6 +25,8 @@ use crate::environment::Environment;
 use crate::output;
 use crate::simulated;
 
+pub(crate) use self::source::flavors;
+
 pub(crate) use self::fill::{from_cloud, to_repeat};
 pub(crate) use self::outdated::notes as outdated;
 pub(crate) use self::source::{CLASS, FILES, Origin, Source, TOPOLOGY, check};
@@ -218,7 +220,7 @@ fn check_provider(given: &str) -> anyhow::Result<()> {
         name == Provider::Infrastructure.name(),
         "--infrastructure {given}: there are templates for the provider {} alone, in the flavors {}; a template for another provider is read with --from FILE",
         Provider::Infrastructure.name(),
-        source::flavors()
+        flavors()
     );
     Ok(())
 }

@@ -34,6 +34,7 @@ mod chart_values;
 mod cli;
 mod cloud;
 mod cloud_conf;
+mod completion;
 mod connect;
 mod convert;
 mod csi;
@@ -104,6 +105,9 @@ use crate::environment::Environment;
 use crate::output::{print, print_document, print_painted, remark, say, warn};
 
 fn main() -> ExitCode {
+    if let Some(shell) = environment::variable(completion::VARIABLE) {
+        return complete(&shell);
+    }
     let cli = cli::parse(environment::arguments());
     let result = set_up(&cli).and_then(|()| {
         let environment = Environment::of_process();
@@ -119,6 +123,15 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints words for the shell that completes a line.
+fn complete(shell: &str) -> ExitCode {
+    // Without it, only the names of API servers would be missing.
+    let _ = install_tls();
+    let words = completion::answer(shell, &Environment::of_process());
+    let _ = print_document(&String::from_utf8_lossy(&words));
+    ExitCode::SUCCESS
 }
 
 /// An error with its causes, in words.
@@ -244,11 +257,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Apply(args) => return apply_files::run(&args, &environment, print, say).await,
         Command::Status(args) => return session::status(&args, &environment, print).await,
         Command::Down(args) => session::down(&args, &environment, say).await,
-        Command::Completion(args) => {
-            let mut script = Vec::new();
-            clap_complete::generate(args.shell, &mut cli::command(), "ferrostack", &mut script);
-            print_document(&String::from_utf8_lossy(&script))
-        }
+        Command::Completion(args) => print_document(&completion::script(args.shell)?),
         Command::Docs(args) => docs::run(&args, &environment, print),
         Command::Man(args) => print(&man::write(&args)?),
         Command::Version(args) => print(&version::text(&args, &environment).await?),
@@ -330,6 +339,10 @@ fn set_up(cli: &Cli) -> anyhow::Result<()> {
         _ => &cli.logging.log,
     };
     log::set_up(log, cli.logging.log_json)?;
+    install_tls()
+}
+
+fn install_tls() -> anyhow::Result<()> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))

@@ -425,7 +425,7 @@ fn flavor(options: &ClusterOptions) -> anyhow::Result<Text> {
 }
 
 /// The names of the embedded templates.
-pub(super) fn flavors() -> String {
+pub(crate) fn flavors() -> String {
     FLAVORS.map(|(name, _)| name).join(", ")
 }
 

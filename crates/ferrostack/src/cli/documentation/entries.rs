@@ -9,7 +9,7 @@ pub(super) struct Entry {
     pub(super) command: &'static str,
     /// The page in docs/, with a section.
     pub(super) page: &'static str,
-    /// What an example does, and the example. The first one stands in the short help, too.
+    /// Purpose of an example, and the example. The first one stands in the short help, too.
     pub(super) examples: &'static [(&'static str, &'static str)],
 }
 
@@ -706,7 +706,7 @@ const ENTRIES: [Entry; 65] = [
     ),
     entry(
         "completion",
-        "simulated-cluster.md",
+        "simulated-cluster.md#completion",
         &[(
             "Load completions in this shell",
             "source <(ferrostack completion bash)",
