@@ -24,6 +24,24 @@ pub(crate) fn files() -> Vec<PathBuf> {
     files
 }
 
+/// Holds a generated page of docs/ to its source; with `WRITE_PAGES=1` in the environment, writes it instead.
+#[track_caller]
+pub(crate) fn assert_page(page: &str, text: &str) {
+    let file = root().join("docs").join(page);
+    if std::env::var_os("WRITE_PAGES").is_some() {
+        std::fs::write(&file, text).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    let stale = found
+        .lines()
+        .zip(text.lines())
+        .find(|(old, new)| old != new);
+    assert!(
+        found == text,
+        "docs/{page} is stale, at {stale:?}: WRITE_PAGES=1 cargo test -p ferrostack --bins pages_that_are_generated"
+    );
+}
+
 #[test]
 fn every_page_of_the_documentation_is_in_the_program() {
     let (pages, files) = (pages().unwrap(), files());

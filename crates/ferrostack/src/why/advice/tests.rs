@@ -1,3 +1,5 @@
+mod page;
+
 use serde_json::json;
 
 use super::*;
@@ -226,20 +228,25 @@ fn all_reasons() -> Vec<String> {
 
 /// The advice about a reason in a condition of an object of this kind.
 fn advice_of(kind: Kind, reason: &str, detail: &str) -> String {
+    advice_about("it", "set", kind, reason, detail)
+}
+
+/// The advice about an object `name` of the MachineSet `owner`.
+fn advice_about(name: &str, owner: &str, kind: Kind, reason: &str, detail: &str) -> String {
     let plane = json!({"status": {"conditions": [
         condition("EtcdRecovered", "False", "QuorumLost", "lost\n1. restart etcd\n2. kubectl annotate x"),
     ]}});
     let snapshot = Snapshot::from(vec![
         of_demo(Kind::Cluster, "demo", "", json!({})),
-        of_demo(Kind::MachineSet, "set", "md", json!({})),
-        of_demo(kind, "it", "set", plane),
+        of_demo(Kind::MachineSet, owner, "md", json!({})),
+        of_demo(kind, name, owner, plane),
     ]);
     let commands = Commands {
         program: "ferrostack",
         flags: "",
         kubectl: "",
     };
-    let last = snapshot.items.iter().find(|it| it.name() == "it").unwrap();
+    let last = snapshot.items.iter().find(|it| it.name() == name).unwrap();
     let finding = Finding {
         of: last.label(),
         problem: "is not ready",
