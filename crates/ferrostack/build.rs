@@ -1,5 +1,6 @@
-//! Linker options of the binary, and the pages of docs/ that are in it.
+//! Linker options of the binary; the pages of docs/, and the texts about options of OpenStack, that are in it.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,10 @@ use flate2::write::ZlibEncoder;
 
 /// The pages, from the package's directory.
 const DOCS: &str = "../../docs";
+
+/// The texts about options, from the package's directory, and the releases in the order of the deployer.
+const OPTIONS: &str = "../deployer/options";
+const RELEASES: [&str; 3] = ["zed", "2025.1", "2026.1"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
@@ -22,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let out = env::var_os("OUT_DIR").ok_or("no OUT_DIR")?;
     fs::write(Path::new(&out).join("docs.z"), packed()?)?;
+    fs::write(Path::new(&out).join("options.z"), descriptions()?)?;
     Ok(())
 }
 
@@ -37,6 +43,31 @@ fn packed() -> Result<Vec<u8>, Box<dyn Error>> {
         let (name, text) = (name.to_string_lossy(), fs::read(&file)?);
         writeln!(packing, "{name} {}", text.len())?;
         packing.write_all(&text)?;
+    }
+    Ok(packing.finish()?)
+}
+
+/// Each text once, as a JSON string in a line, and before the text a line for each option with it: the digits of the
+/// releases, service, section and name. Compressed.
+fn descriptions() -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut texts: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for (digit, release) in RELEASES.iter().enumerate() {
+        let file = Path::new(OPTIONS).join(release).join("help.txt");
+        println!("cargo:rerun-if-changed={}", file.display());
+        for line in fs::read_to_string(&file)?.lines() {
+            let (at, _) = line.match_indices(' ').nth(2).ok_or("no text")?;
+            let (option, text) = line.split_at(at);
+            let options = texts.entry(text.trim_start().to_owned()).or_default();
+            let digits = options.entry(option.to_owned()).or_default();
+            digits.push_str(&digit.to_string());
+        }
+    }
+    let mut packing = ZlibEncoder::new(Vec::new(), Compression::best());
+    for (text, options) in texts {
+        for (option, digits) in options {
+            writeln!(packing, "{digits} {option}")?;
+        }
+        writeln!(packing, "{text}")?;
     }
     Ok(packing.finish()?)
 }

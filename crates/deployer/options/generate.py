@@ -2,7 +2,8 @@
 """Writes the option tables of a release: `generate.py DIRECTORY`, on a machine with the release's Debian packages.
 
 One JSON file for each service, an option on each line. The tables hold what a configuration file is checked against: type,
-limits, choices, earlier names. They hold no descriptions; those are in the documentation of each project.
+limits, choices, earlier names. The descriptions, which are texts of the projects, stand apart in help.txt: a line for each option with
+service, section, name and the text as a JSON string.
 """
 import ast
 import importlib.metadata
@@ -11,6 +12,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import textwrap
 
 from keystoneauth1 import loading
 
@@ -148,6 +150,25 @@ def plugin(name):
     return table
 
 
+def described(text):
+    """A description without the blanks around it and at the ends of its lines."""
+    lines = [line.rstrip() for line in textwrap.dedent(text or "").strip().splitlines()]
+    return "\n".join(lines)
+
+
+def descriptions(service, groups, auth):
+    """A line of help.txt for each option of a service that has a text."""
+    lines = []
+    for section, group in groups.items():
+        texts = {option["dest"]: option["help"] for option in group["opts"]}
+        if "auth_type" in texts:
+            texts = {**auth, **texts}
+        for name, text in texts.items():
+            if described(text):
+                lines.append(f"{service} {section} {name} {json.dumps(described(text))}")
+    return sorted(lines)
+
+
 def assigned(path):
     """What a module assigns in capital letters, with the type of what it assigns; `any` where that is computed."""
     types = {}
@@ -184,9 +205,12 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     dashboard(out)
     auth = plugin("password")
+    auth_texts = {option.dest: option.help for option in loading.get_plugin_options("password")}
+    texts = []
     for service, (distribution, namespaces) in SERVICES.items():
         groups = options(namespaces)
         limit = limited(namespaces)
+        texts += descriptions(service, groups, auth_texts)
         sections = {}
         for name, group in sorted(groups.items()):
             table = {option["dest"]: line(option, limit.get((name, option["dest"]), {})) for option in group["opts"]}
@@ -203,6 +227,7 @@ def main():
             text.append("}" + ("," if index + 1 < len(sections) else ""))
         text.append("}}")
         (out / f"{service}.json").write_text("\n".join(text) + "\n")
+    (out / "help.txt").write_text("\n".join(texts) + "\n")
 
 
 if __name__ == "__main__":

@@ -228,7 +228,7 @@ pub(crate) struct OpenStackConfig {
     /// OpenStack release, if no parameter file is given.
     #[arg(long, value_name = "NAME", default_value = deployer::Release::DEFAULT.name(), conflicts_with = "file", value_parser = releases())]
     pub(crate) release: String,
-    /// Explain an option of the service: its type, its default, its value, and where the value comes from.
+    /// Explain an option of the service: its type, its default, its value, where the value comes from, and its description.
     #[arg(long, value_name = "[SECTION.]OPTION", requires = "service")]
     pub(crate) explain: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `openstack config SERVICE --explain OPTION`.
 
+mod description;
+
 use std::fmt::Write;
 
 use anyhow::bail;
@@ -39,7 +41,11 @@ pub(super) fn option(
     }
     let config = deployer::configure(service, parameters);
     if output == Output::Json {
-        let all: Vec<Value> = found.iter().map(|it| document(it, &config)).collect();
+        let document = |it: &Found<'_>| {
+            let text = description::of(parameters.release, service, it.section, it.name);
+            document(it, &config, text)
+        };
+        let all: Vec<Value> = found.iter().map(document).collect();
         return Ok(output::json(&all)?);
     }
     let mut text = String::new();
@@ -48,6 +54,13 @@ pub(super) fn option(
             text.push('\n');
         }
         describe(&mut text, option, &config, &version(service, parameters)?)?;
+        let words = description::of(parameters.release, service, option.section, option.name);
+        for line in words.iter().flat_map(|words| words.lines()) {
+            match line.is_empty() {
+                true => text.push('\n'),
+                false => writeln!(text, "    {line}")?,
+            }
+        }
     }
     Ok(text)
 }
@@ -104,11 +117,12 @@ fn describe(
     Ok(())
 }
 
-fn document(option: &Found<'_>, config: &Config) -> Value {
+fn document(option: &Found<'_>, config: &Config, description: Option<String>) -> Value {
     let setting = config.get(option.section, option.name);
     json!({
         "section": option.section,
         "name": option.name,
+        "description": description,
         "takes": option.entry.takes(),
         "default": option.entry.default,
         "value": setting.map(|it| it.value.masked()),

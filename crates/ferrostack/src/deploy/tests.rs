@@ -105,7 +105,11 @@ fn an_option_is_explained_with_its_value_and_the_reason() {
         text,
         "[oslo_messaging_rabbit] rabbit_quorum_queue (neutron 28.0.2, release 2026.1)\n  \
          takes    true or false\n  default  false\n  value    true (the type of a queue cannot change later, and quorum \
-         queues grow to three brokers)\n"
+         queues grow to three brokers)\n    Use quorum queues in RabbitMQ (x-queue-type: quorum). The quorum queue is a \
+         modern queue type for RabbitMQ implementing a durable, replicated FIFO queue based on the Raft consensus algorithm. \
+         It is available as of RabbitMQ 3.8.0. If set this option will conflict with the HA queues (``rabbit_ha_queues``) aka \
+         mirrored queues, in other words the HA queues should be disabled. Quorum queues are also durable by default so the \
+         amqp_durable_queues option is ignored when this option is enabled.\n"
     );
     let json = run(
         &["nova", "--explain", "scheduler.workers", "-o", "json"],
@@ -116,6 +120,8 @@ fn an_option_is_explained_with_its_value_and_the_reason() {
     let parsed: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(parsed[0]["section"], "scheduler");
     assert_eq!(parsed[0]["value"], "2");
+    let description = parsed[0]["description"].as_str().unwrap();
+    assert!(description.contains("workers"), "{description}");
     assert_eq!(
         run(&["nova", "--explain", "scheduler.worker"], None).unwrap_err(),
         "nova 33.0.2, release 2026.1 has no option scheduler.worker; did you mean scheduler.workers?"
