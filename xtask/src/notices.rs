@@ -98,6 +98,8 @@ fn head(target: &str) -> String {
          The program is licensed under the Apache License 2.0 (LICENSE). It contains the crates below, some of which contain code\n\
          of others: libsqlite3-sys contains SQLite, tikv-jemalloc-sys jemalloc, ring parts of BoringSSL and of fiat-crypto. After the\n\
          list come their licences and notices as they are in the sources of each crate; a text that several have is printed once.\n\
+         What `openstack config --explain` says of an option are texts of the projects Keystone, Glance, Placement, Nova and Neutron of\n\
+         OpenStack and of its oslo libraries, under the Apache License 2.0 as well.\n\
          The notices of the Rust standard library, which the program contains as well, are in COPYRIGHT-rust-library.html.\n\n"
     )
 }

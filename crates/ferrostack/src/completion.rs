@@ -25,7 +25,7 @@ const NAME: &str = "ferrostack";
 /// Arguments that take names: command (`*` is each), identity of the argument, source of the names.
 ///
 /// The first row that fits decides.
-const SOURCES: [(&str, &str, Source); 20] = [
+const SOURCES: [(&str, &str, Source); 23] = [
     ("openstack why", "cloud", Source::Nothing),
     ("openstack config", "explain", Source::Options),
     ("*", "cloud", Source::Clouds),
@@ -41,7 +41,10 @@ const SOURCES: [(&str, &str, Source); 20] = [
     ("plan cluster", "name", Source::Clusters),
     ("topology plan", "cluster", Source::Clusters),
     ("why", "object", Source::Objects),
+    ("events", "object", Source::Objects),
+    ("wait", "objects", Source::Objects),
     ("rollout undo", "resource", Source::Deployments),
+    ("rollout history", "resource", Source::Deployments),
     ("*", "resources", Source::Rollouts),
     ("docs", "page", Source::Pages),
     // Names in the manifests that a command prints are not those of a running API server.
