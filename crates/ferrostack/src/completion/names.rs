@@ -11,10 +11,10 @@ use kube::core::GroupVersionKind;
 use operator::client::Api;
 
 use crate::cli::{ConnectArgs, DataDirArg, ServerArgs};
+use crate::cloud::clouds_file;
 use crate::connect;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
-use crate::up::cloud::clouds_file;
 use crate::{docs, generate};
 
 /// Time that an API server has for all of an answer: a user waits for it in the middle of a line.

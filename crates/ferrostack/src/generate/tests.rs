@@ -298,7 +298,7 @@ fn the_configuration_of_clusterctl_is_found_where_clusterctl_finds_it() {
 
 /// What a template says, apart from what the words of its author are: fields in any order, rules without their
 /// descriptions, and what is empty.
-fn essence(text: &str) -> BTreeMap<String, serde_json::Value> {
+fn essence(text: &str) -> BTreeMap<String, Value> {
     let variables = regex::Regex::new(r"\$\{(\w+)(:=([^}]*))?\}").unwrap();
     let text = variables.replace_all(text, |found: &regex::Captures<'_>| {
         // Our ranges of addresses are variables with the values that theirs have.
@@ -316,9 +316,7 @@ fn essence(text: &str) -> BTreeMap<String, serde_json::Value> {
             "allNodesSecurityGroupRules",
         ] {
             let path = format!("/spec/managedSecurityGroups/{rules}");
-            let rules = value
-                .pointer_mut(&path)
-                .and_then(serde_json::Value::as_array_mut);
+            let rules = value.pointer_mut(&path).and_then(Value::as_array_mut);
             for rule in rules.into_iter().flatten() {
                 for words in ["name", "description"] {
                     rule.as_object_mut().unwrap().remove(words);
@@ -338,7 +336,7 @@ fn essence(text: &str) -> BTreeMap<String, serde_json::Value> {
 }
 
 /// A Container Linux Config without its comments and the empty lines of its units.
-fn container_linux_config(text: &str) -> serde_json::Value {
+fn container_linux_config(text: &str) -> Value {
     // The same file: extensions.flatcar.org has it with and without the folder, and the released template names both.
     let text = text.replace(
         "/extensions/kubernetes/kubernetes-${KUBERNETES",
@@ -348,11 +346,9 @@ fn container_linux_config(text: &str) -> serde_json::Value {
         "/extensions/kubernetes/kubernetes-KUBERNETES",
         "/extensions/kubernetes-KUBERNETES",
     );
-    let mut config: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
+    let mut config: Value = serde_saphyr::from_str(&text).unwrap();
     for list in ["/storage/files", "/storage/links", "/systemd/units"] {
-        let entries = config
-            .pointer_mut(list)
-            .and_then(serde_json::Value::as_array_mut);
+        let entries = config.pointer_mut(list).and_then(Value::as_array_mut);
         let Some(entries) = entries else { continue };
         entries.sort_by_key(|it| format!("{}{}", it["path"], it["name"]));
         for drop_in in entries
@@ -369,8 +365,7 @@ fn container_linux_config(text: &str) -> serde_json::Value {
 }
 
 /// Removes fields that say nothing; what is not enabled says as much as what is not there.
-fn without_empty(value: &mut serde_json::Value) {
-    use serde_json::Value;
+fn without_empty(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             for field in fields.values_mut() {
@@ -515,15 +510,15 @@ fn the_flavor_of_a_class_has_the_class_its_templates_and_a_cluster() {
 }
 
 /// The values of a topology's variables.
-fn variables_of(topology: &serde_json::Value) -> BTreeMap<String, serde_json::Value> {
+fn variables_of(topology: &Value) -> BTreeMap<String, Value> {
     let variables = topology["variables"].as_array().unwrap().iter();
     let named = variables.map(|it| (it["name"].as_str().unwrap().to_owned(), it["value"].clone()));
     named.collect()
 }
 
 /// The names of the class's patches, and its variables without the words of their author.
-fn interface(text: &str) -> (Vec<String>, BTreeMap<String, serde_json::Value>) {
-    fn without_words(schema: &mut serde_json::Value) {
+fn interface(text: &str) -> (Vec<String>, BTreeMap<String, Value>) {
+    fn without_words(schema: &mut Value) {
         let Some(fields) = schema.as_object_mut() else {
             return;
         };
