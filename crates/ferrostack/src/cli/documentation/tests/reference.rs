@@ -114,7 +114,8 @@ fn meaning(arg: &Arg) -> String {
         let values = values.iter().filter(|value| !value.is_hide_set());
         let names: Vec<String> = values.map(|it| format!("`{}`", it.get_name())).collect();
         if !names.is_empty() {
-            let _ = write!(text, " Values: {}.", names.join(", "));
+            let end = if text.ends_with('.') { "" } else { "." };
+            let _ = write!(text, "{end} Values: {}.", names.join(", "));
         }
     }
     if let Some(variable) = arg.get_env() {
@@ -144,7 +145,7 @@ fn pages_that_are_generated_are_those_of_the_command_line() {
     let page = page();
     for part in [
         "\n## get clusters\n",
-        "| `-A, --all-namespaces` | Show the clusters of all namespaces. |",
+        "| `-A, --all-namespaces` | Show the clusters of all namespaces |",
         "\nMore: [helm](../guides/helm.md).\n",
         "| `--log <FILTER>` | ",
     ] {
