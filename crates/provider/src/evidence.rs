@@ -15,9 +15,6 @@ use openstack::inventory::{Resource, Table};
 
 use crate::context::{namespace, of_cluster};
 use crate::identity::{CLUSTER_ID, Identity, Mark};
-use crate::machine::desired::port_name;
-use crate::machine::facts::ports;
-use crate::machine::observed::Known;
 use crate::names::Names;
 use crate::spec::balancer_spec;
 
@@ -25,10 +22,10 @@ use crate::spec::balancer_spec;
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     /// References to resources created for the object, for messages: `network 1234`.
-    references: Vec<String>,
+    pub(crate) references: Vec<String>,
     /// References to resources with the names of the object's own and no mark: the Go provider's, not all taken over yet.
     unmarked: Vec<String>,
-    marks: BTreeSet<Mark>,
+    pub(crate) marks: BTreeSet<Mark>,
 }
 
 /// The conclusion from [`Evidence`].
@@ -83,38 +80,6 @@ impl Evidence {
                 let mark = Mark::cluster(id);
                 evidence.marks.extend(named.has(mark, view).then_some(mark));
             }
-        }
-        evidence
-    }
-
-    /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the ports in status or
-    /// of that server.
-    pub(crate) fn of_machine(object: &OpenStackMachine, view: &View) -> Self {
-        let mut evidence = Self::default();
-        let known = Known::of(object);
-        let name = object.name_any();
-        let of_machine = |mark: &Mark| mark.machine.is_some() && !mark.is_of_bastion();
-        if let Some(id) = known.server() {
-            evidence.references.push(format!("server {id}"));
-            let server = view.servers.get(id).filter(|server| server.name == name);
-            let mark = server.and_then(|server| Mark::in_tags(&server.tags));
-            evidence.marks.extend(mark.filter(of_machine));
-            let ports = view.ports.of_parent(id).iter();
-            let ports = ports.filter(|_| server.is_some());
-            let marks = ports.filter_map(|port| Mark::in_description(&port.description));
-            evidence.marks.extend(marks.filter(of_machine));
-        }
-        let ports = ports(&object.spec);
-        let names: Vec<_> = ports
-            .iter()
-            .enumerate()
-            .map(|(index, opts)| port_name(&name, index, opts))
-            .collect();
-        for id in &known.ports {
-            evidence.references.push(format!("port {id}"));
-            let port = view.ports.get(id).filter(|port| names.contains(&port.name));
-            let mark = port.and_then(|port| Mark::in_description(&port.description));
-            evidence.marks.extend(mark.filter(of_machine));
         }
         evidence
     }

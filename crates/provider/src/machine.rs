@@ -3,6 +3,7 @@
 mod address;
 pub mod desired;
 pub mod drift;
+mod evidence;
 pub mod facts;
 pub mod failed;
 pub(crate) mod inputs;
