@@ -1,9 +1,10 @@
-//! Group `ferrostack.dev`: OpenStack, a cloud on Kubernetes.
+//! Group `ferrostack.dev`: OpenStack, a cloud on Kubernetes, and OpenStackOperation, one-shot work on it.
 //!
 //! v1alpha1 is the only version.
 
 pub(crate) mod admission;
 pub mod crd;
+pub mod operation;
 pub mod v1alpha1;
 
 /// The API group.

@@ -55,6 +55,9 @@ pub(crate) fn problem(object: &Value) -> Option<FieldError> {
         }
         (infra::GROUP, "OpenStackServer") => spec::<infra::v1alpha1::OpenStackServerSpec>,
         (openstack::GROUP, "OpenStack") => spec::<openstack::v1alpha1::OpenStackSpec>,
+        (openstack::GROUP, "OpenStackOperation") => {
+            spec::<openstack::operation::OpenStackOperationSpec>
+        }
         _ => return None,
     };
     decode(object)

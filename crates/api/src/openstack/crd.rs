@@ -1,4 +1,4 @@
-//! The CustomResourceDefinition of `ferrostack.dev`.
+//! The CustomResourceDefinitions of `ferrostack.dev`.
 //!
 //! Fields of the design that are not built have a schema that rejects every value: without one, an API server would drop
 //! them, and the cloud would differ from what its object asked for.
@@ -9,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::json;
 
+use super::operation::OpenStackOperation;
 use super::v1alpha1::OpenStack;
 use crate::definition::edit::conditions;
 use crate::definition::without_nullable;
@@ -68,7 +69,15 @@ pub fn all() -> Vec<CustomResourceDefinition> {
             describe_conditions(root);
         }
     }
-    vec![crd]
+    let mut operation = OpenStackOperation::crd();
+    without_nullable(&mut operation);
+    let versions = operation.spec.versions.iter_mut();
+    for schema in versions.filter_map(|version| version.schema.as_mut()) {
+        if let Some(root) = schema.open_api_v3_schema.as_mut() {
+            root.title = None;
+        }
+    }
+    vec![crd, operation]
 }
 
 /// Which changes of the release are accepted: one step up, and back while no program of the new release has run. A rule of the
@@ -77,7 +86,7 @@ fn releases(root: &mut JSONSchemaProps) {
     let rule = "self.spec.release == oldSelf.spec.release \
         || (oldSelf.spec.release == '2025.1' && self.spec.release == '2026.1') \
         || (has(self.status) && has(self.status.release) && has(self.status.release.phase) \
-            && self.status.release.phase in ['Check', 'Infra', 'Expand'] \
+            && self.status.release.phase in ['Check', 'Backup', 'Infra', 'Expand'] \
             && self.spec.release == self.status.release.current)";
     let rules = json!([{
         "rule": rule,

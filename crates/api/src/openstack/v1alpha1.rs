@@ -77,6 +77,10 @@ pub struct OpenStackSpec {
     /// Settings of each service: configuration options, requests and limits. Default: those of the release.
     #[serde(default)]
     pub services: Services,
+    /// Backups: the volume, how many stay there, and the certificate to which passwords and keys are encrypted. Default: none, and no
+    /// backup is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Backup>,
     /// Pauses the controller: the cloud stays as it is, and its services go on running. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -115,6 +119,25 @@ impl Storage {
     fn is_empty(&self) -> bool {
         self.class.is_empty()
     }
+}
+
+/// Backups of the cloud.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Backup {
+    /// Name of a PersistentVolumeClaim in the namespace, such as `backups`. Required. The claim is made by its user, and stays when the
+    /// cloud is deleted.
+    #[schemars(length(min = 1, max = 253))]
+    pub claim_name: String,
+    /// Certificate in PEM of the key that opens passwords and keys in a backup, such as that of
+    /// `openssl req -x509 -newkey rsa:4096 -nodes -keyout backup.key -subj /CN=backup`. Required. The key itself stays with its holder.
+    #[schemars(length(min = 1, max = 16384))]
+    pub certificate: String,
+    /// Number of backups of the cloud that stay on the volume, such as `30`; the oldest ones are removed after a new one is verified.
+    /// Default: 7.
+    #[serde(default = "keep")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub keep: i32,
 }
 
 /// Requests and limits of each program of a service.
@@ -432,9 +455,9 @@ pub struct ReleaseStatus {
     /// Release to which the upgrade leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Phase of the upgrade that is under way: `Check`, `Infra`, `Expand`, `Roll`, `Migrate`, `Contract` or `Verify`.
+    /// Phase of the upgrade that is under way: `Check`, `Backup`, `Infra`, `Expand`, `Roll`, `Migrate`, `Contract` or `Verify`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["Check", "Infra", "Expand", "Roll", "Migrate", "Contract", "Verify"]))]
+    #[schemars(extend("enum" = ["Check", "Backup", "Infra", "Expand", "Roll", "Migrate", "Contract", "Verify"]))]
     pub phase: Option<String>,
     /// Phases that have begun, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -514,6 +537,10 @@ fn free(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 
 fn region() -> String {
     "RegionOne".to_owned()
+}
+
+fn keep() -> i32 {
+    7
 }
 
 fn hypervisors() -> i32 {
