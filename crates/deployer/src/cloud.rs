@@ -18,6 +18,8 @@ pub struct Cloud {
     pub namespace: String,
     /// Its parameters.
     pub parameters: Parameters,
+    /// The spec of which the [`Parameters`] were read.
+    pub spec: Json,
 }
 
 impl Cloud {
@@ -54,6 +56,10 @@ impl Cloud {
             name: field("name", "cloud")?,
             namespace,
             parameters,
+            spec: match Parameters::prefix(document) {
+                "" => document.clone(),
+                prefix => document[prefix].clone(),
+            },
         })
     }
 }

@@ -8,7 +8,7 @@ mod pod;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use self::names::Names;
 use crate::accounts::Accounts;
@@ -29,6 +29,24 @@ const HELD: &str = "secrets";
 pub(crate) const CONFIGURATION: &str = "configuration";
 /// Parts that services need, and that are of none.
 const INFRASTRUCTURE: [&str; 5] = ["mariadb", "rabbitmq", "memcached", "ovn", "edge"];
+/// The programs of services, in the order in which they go to another release. Databases, networks and guests do without them. Each waits for those before it. Computes come after every
+/// program of Nova that talks to them.
+pub(crate) const ROLL: [&str; 14] = [
+    "keystone-api",
+    "placement-api",
+    "glance-api",
+    "neutron-api",
+    "neutron-rpc-server",
+    "neutron-periodic-workers",
+    "neutron-ovn-maintenance-worker",
+    "nova-conductor",
+    "nova-scheduler",
+    "nova-api",
+    "nova-metadata",
+    "nova-novncproxy",
+    "nova-compute",
+    "horizon",
+];
 /// How often a task is tried again.
 const RETRIES: u32 = 6;
 /// The part of steps that are of no service alone.
@@ -120,8 +138,68 @@ pub(crate) fn beside(
         ..names.task(part, task, *retries)
     };
     let alone: Vec<&Task> = tasks.iter().map(|(_, task, _)| task).collect();
-    let policies = access::policies_beside(&names, &definitions, &alone);
+    let policies = access::policies_beside(&names, &definitions, &alone, "upgrade");
     (tasks.iter().map(step).collect(), policies)
+}
+
+/// A task of an operation, with its files and with policies of this prefix by which it reaches what its command names: nothing of the
+/// cloud refers to them.
+pub(crate) fn operation(
+    cloud: &Cloud,
+    held: &Held,
+    (part, task, retries): (&'static str, &Task, u32),
+    prefix: &str,
+) -> Step {
+    let names = Names { cloud, held };
+    let (definitions, _) = definitions(cloud, held);
+    let mut step = Step {
+        part,
+        ..names.task(part, task, retries)
+    };
+    let mut objects = names.files(&task.run);
+    // The cloud has the files of its own programs.
+    let has = |file: &Object| {
+        let mut runs = definitions.iter().flat_map(runs);
+        runs.any(|run| {
+            names
+                .files(run)
+                .iter()
+                .any(|it| it.reference() == file.reference())
+        })
+    };
+    objects.retain(|it| !has(it));
+    objects.extend(access::policies_beside(
+        &names,
+        &definitions,
+        &[task],
+        prefix,
+    ));
+    objects.append(&mut step.objects);
+    step.objects = objects;
+    step
+}
+
+/// The databases of a cloud, by name.
+pub(crate) fn databases(cloud: &Cloud, held: &Held) -> Vec<&'static str> {
+    let (definitions, _) = definitions(cloud, held);
+    let mut all: Vec<&str> = definitions
+        .iter()
+        .flat_map(|it| it.databases.iter().copied())
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+/// The labels and annotations of the [`SECRETS`], which are made once, by name.
+pub(crate) fn secrets_metadata(cloud: &Cloud, held: &Held) -> Vec<(&'static str, Json)> {
+    let names = Names { cloud, held };
+    let metadata = |name: &'static str| {
+        let mut metadata = names.metadata(HELD);
+        metadata["name"] = name.into();
+        metadata["annotations"] = json!({GENERATED: Held::generated(name)});
+        (name, metadata)
+    };
+    SECRETS.iter().map(|(name, _)| metadata(name)).collect()
 }
 
 /// The task of this name in a cloud, with the part that it is of.

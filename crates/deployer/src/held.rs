@@ -277,6 +277,21 @@ impl Held {
         self.secrets.get(name).cloned().unwrap_or_default()
     }
 
+    /// A [`digest`](Self::digest) of each password and key, by Secret and key: `openstack-accounts/names`. They are mixed with a password, so that nobody
+    /// can try others.
+    pub(crate) fn digests(&self) -> BTreeMap<String, String> {
+        let of = |(secret, values): (&String, &BTreeMap<String, Password>)| {
+            let secret = secret.clone();
+            let digest = |(key, value): (&String, &Password)| {
+                let name = format!("{secret}/{key}");
+                let digest = self.digest(&format!("{name}\n{}", value.expose()));
+                (name, digest)
+            };
+            values.iter().map(digest).collect::<Vec<_>>()
+        };
+        self.secrets.iter().flat_map(of).collect()
+    }
+
     /// The name of a Secret by its content. It is mixed with a password, so that nobody can try contents by their name.
     pub(crate) fn digest(&self, content: &str) -> String {
         digest(&[self.password("names").expose(), content])

@@ -27,6 +27,7 @@ mod given;
 mod held;
 mod image;
 mod object;
+pub mod operation;
 mod options;
 mod parameters;
 mod plan;
@@ -47,7 +48,7 @@ pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{
-    Api, Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes,
+    Api, Backups, Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes,
     Parameters, ParametersError, Resources, ServiceParameters, Storage, Tls,
 };
 pub use self::plan::{

@@ -37,6 +37,8 @@ pub struct Parameters {
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
+    /// Backups; without it none is made.
+    pub backup: Option<Backups>,
     /// True if the controller leaves the cloud as it is.
     #[serde(default)]
     pub paused: bool,
@@ -204,11 +206,13 @@ pub struct DashboardParameters {
     pub api: Api,
 }
 
+mod backup;
 mod exposure;
 mod libvirt;
 mod place;
 mod workers;
 
+pub use self::backup::Backups;
 pub use self::exposure::{Exposure, Mode, Tls};
 pub(crate) use self::libvirt::{CpuMode, Libvirt};
 pub use self::place::{Nodes, Resources, Storage};
@@ -273,6 +277,7 @@ impl Parameters {
             compute: None,
             exposure: None,
             services: Services::default(),
+            backup: None,
             paused: false,
             upgrading: false,
         }
@@ -378,6 +383,7 @@ impl Parameters {
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.storage.wrong());
+        let wrong = wrong.or_else(|| self.backup.as_ref()?.wrong());
         let parts = Service::ALL.map(Service::name);
         let mut parts = parts.into_iter().chain(["horizon"]);
         wrong.or_else(|| {

@@ -24,6 +24,7 @@ mod placement;
 mod rabbitmq;
 mod readers;
 mod sections;
+pub(crate) mod stores;
 
 use self::definition::{Definition, File};
 use crate::cloud::Cloud;

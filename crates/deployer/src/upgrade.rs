@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   Check     the new release judges the running databases            ┐
+//!   Backup    the cloud as it was, if its parameters name a volume    │
 //!   Infra     databases, message broker, OVN: what the new one needs  │ back by image
 //!   Expand    every schema, while old programs serve                  ┘
 //!   Roll      the programs, one after the other                       ┐
@@ -29,37 +30,24 @@ pub use self::options::{Renamed, renamed, unknown_before};
 pub use self::standing::{Recorded, Standing, standing};
 use crate::accounts::Written;
 use crate::cloud::Cloud;
-use crate::desired::{CONFIGURATION, Graph, Step, desired, is_infrastructure, ordered};
+use crate::desired::{CONFIGURATION, Graph, ROLL, Step, desired, is_infrastructure, ordered};
 use crate::held::{Held, UID};
 use crate::object::{Object, ObjectKind, Reference};
+use crate::operation;
 use crate::parameters::Parameters;
 use crate::plan::{self, Plan, Progress};
 use crate::release::Release;
 
-/// The programs of services, in the order in which they go to another release. Each waits for those before it. Computes come after every
-/// program of Nova that talks to them.
-const ROLL: [&str; 14] = [
-    "keystone-api",
-    "placement-api",
-    "glance-api",
-    "neutron-api",
-    "neutron-rpc-server",
-    "neutron-periodic-workers",
-    "neutron-ovn-maintenance-worker",
-    "nova-conductor",
-    "nova-scheduler",
-    "nova-api",
-    "nova-metadata",
-    "nova-novncproxy",
-    "nova-compute",
-    "horizon",
-];
+/// The step of [`Phase::Backup`].
+const BACKUP: &str = "upgrade-backup";
 
 /// A part of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// The cloud is ready, and each service's check of the new release passes.
     Check,
+    /// A backup is made, if the parameters name a volume.
+    Backup,
     /// Databases, message broker and OVN are as the new release needs them.
     Infra,
     /// The schemas have what the new release adds.
@@ -76,8 +64,9 @@ pub enum Phase {
 
 impl Phase {
     /// Every phase, in order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Check,
+        Self::Backup,
         Self::Infra,
         Self::Expand,
         Self::Roll,
@@ -90,6 +79,7 @@ impl Phase {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Check => "Check",
+            Self::Backup => "Backup",
             Self::Infra => "Infra",
             Self::Expand => "Expand",
             Self::Roll => "Roll",
@@ -110,6 +100,11 @@ impl Phase {
         all.find(|it| *it > self)
     }
 
+    /// True while nothing of the new release is there but its checks: in [`Self::Check`] and [`Self::Backup`].
+    fn is_before(self) -> bool {
+        self < Self::Infra
+    }
+
     /// True while old programs can go on without loss: nothing of the new release has written yet.
     pub fn leads_back(self) -> bool {
         self < Self::Roll
@@ -124,12 +119,16 @@ impl fmt::Display for Phase {
 
 /// True if a step of this name is a task of an upgrade.
 fn is_task(name: &str) -> bool {
+    if name == BACKUP {
+        return true;
+    }
     let mut releases = Release::ALL.into_iter();
     releases.any(|it| commands::all(it).iter().any(|command| command.name == name))
 }
 
-/// The steps of an upgrade's tasks in each phase, by name, and the programs in the order in which they are replaced.
-pub fn outline(from: Release) -> Vec<(Phase, Vec<&'static str>)> {
+/// The steps of an upgrade's tasks in each phase, by name, and the programs in the order in which they are replaced. `backup`: whether
+/// one is made.
+pub fn outline(from: Release, backup: bool) -> Vec<(Phase, Vec<&'static str>)> {
     let of = |phase| {
         let commands = commands::all(from).iter();
         commands
@@ -138,6 +137,7 @@ pub fn outline(from: Release) -> Vec<(Phase, Vec<&'static str>)> {
     };
     let names = |phase| match phase {
         Phase::Roll => ROLL.to_vec(),
+        Phase::Backup if backup => vec![BACKUP],
         phase => of(phase).collect(),
     };
     Phase::ALL.map(|phase| (phase, names(phase))).into()
@@ -145,6 +145,9 @@ pub fn outline(from: Release) -> Vec<(Phase, Vec<&'static str>)> {
 
 /// The part of a task of an upgrade.
 pub fn part(step: &str) -> Option<&'static str> {
+    if step == BACKUP {
+        return Some(operation::PART);
+    }
     let mut releases = Release::ALL.into_iter();
     releases.find_map(|release| {
         let mut all = commands::all(release).iter();
@@ -213,10 +216,13 @@ impl Stages {
         };
         let to = cloud.parameters.release;
         let mixed = with(to, true);
-        let (tasks, policies) = commands::steps(&mixed, held, from);
+        let (mut tasks, policies) = commands::steps(&mixed, held, from);
+        let before = with(from, false);
+        let backup = operation::before_upgrade(&before, held, BACKUP, to);
+        tasks.extend(backup.map(|it| (Phase::Backup, it)));
         Self {
             to,
-            old: desired(&with(from, false), held),
+            old: desired(&before, held),
             mixed: desired(&mixed, held),
             new: desired(cloud, held),
             tasks,
@@ -289,14 +295,14 @@ impl Stages {
             return (self.new.clone(), true);
         }
         let base = match phase {
-            Phase::Check => &self.old,
+            phase if phase.is_before() => &self.old,
             _ => &self.mixed,
         };
         let mut steps = Vec::new();
         for step in &base.steps {
             if step.name == CONFIGURATION {
                 steps.push(self.configuration(phase));
-            } else if !rolls(step) && (phase == Phase::Check || !is_task_of_service(step)) {
+            } else if !rolls(step) && (phase.is_before() || !is_task_of_service(step)) {
                 steps.push(step.clone());
             }
         }
@@ -322,7 +328,7 @@ impl Stages {
     /// Configuration of both releases: programs of both are there. What both have is that of the release that serves.
     fn configuration(&self, phase: Phase) -> Step {
         let (first, last) = match phase {
-            Phase::Check => (&self.mixed, &self.old),
+            phase if phase.is_before() => (&self.mixed, &self.old),
             _ => (&self.old, &self.mixed),
         };
         let of = |graph: &Graph| {

@@ -55,6 +55,7 @@ fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem>
         name: name.clone(),
         namespace: object.namespace().unwrap_or_default(),
         parameters: Parameters::of(Release::Epoxy),
+        spec: serde_json::Value::Null,
     });
     let held = Held::complete(&name, &seen.objects, rand::random);
     let recorded = object.status.as_ref().and_then(|it| it.uid.clone());

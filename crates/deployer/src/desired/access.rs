@@ -31,6 +31,7 @@ pub(super) fn policies_beside(
     names: &Names<'_>,
     definitions: &[Definition],
     tasks: &[&Task],
+    prefix: &str,
 ) -> Vec<Object> {
     let programs: Vec<Program<'_>> = tasks
         .iter()
@@ -50,7 +51,7 @@ pub(super) fn policies_beside(
         let numbers = address.ports.iter().map(|(name, _)| json!({"port": name}));
         let ports: Vec<Json> = numbers.collect();
         let selector = names.selector(address.workload);
-        let name = format!("upgrade-{}", address.name);
+        let name = format!("{prefix}-{}", address.name);
         let rule = json!([{"ports": ports, "from": from}]);
         (!from.is_empty()).then(|| policy(names, &name, &selector, rule))
     };

@@ -38,6 +38,10 @@ impl Names<'_> {
             volumes.push(json!({"name": claim, "persistentVolumeClaim": {"claimName": claim}}));
             mounts.push(json!({"name": claim, "mountPath": path}));
         }
+        for (claim, path) in &run.claims {
+            volumes.push(json!({"name": "given", "persistentVolumeClaim": {"claimName": claim}}));
+            mounts.push(json!({"name": "given", "mountPath": path}));
+        }
         let mut container = json!({
             "name": name,
             "image": self.image(),

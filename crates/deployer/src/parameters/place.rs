@@ -128,7 +128,7 @@ fn is_quantity(text: &str) -> bool {
 }
 
 /// True if a text can be the name of an object, or the prefix of a label: a DNS subdomain (RFC 1123).
-fn is_domain(text: &str) -> bool {
+pub(super) fn is_domain(text: &str) -> bool {
     let is_part = |part: &str| {
         let allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
         !part.is_empty()

@@ -144,6 +144,8 @@ pub(crate) struct Run {
     pub(crate) scratch: Vec<&'static str>,
     /// Claims, and where they are.
     pub(crate) volumes: Vec<(&'static str, &'static str)>,
+    /// Claims of the user, and where they are.
+    pub(crate) claims: Vec<(String, &'static str)>,
     /// Environment variables.
     pub(crate) environment: Vec<(&'static str, Variable)>,
     /// Access to its node. A workload with it is a DaemonSet on the compute nodes.
@@ -236,7 +238,7 @@ pub(crate) enum Probe {
 
 impl File {
     /// A file in a ConfigMap.
-    pub(super) fn public(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
+    pub(crate) fn public(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
         Self {
             object: object.into(),
             path: path.into(),
@@ -245,7 +247,7 @@ impl File {
     }
 
     /// A file in a Secret.
-    pub(super) fn secret(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
+    pub(crate) fn secret(object: impl Into<String>, path: impl Into<String>, text: String) -> Self {
         Self {
             object: object.into(),
             path: path.into(),

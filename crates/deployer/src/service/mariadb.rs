@@ -123,6 +123,15 @@ fn server(parameters: &Parameters, held: &Held) -> Workload {
 const ACCOUNTS: &str = "mariadb-admin --defaults-file=/etc/accounts/client.cnf --connect-timeout=5 --wait=3 ping >/dev/null 2>&1; \
     exec mariadb --defaults-file=/etc/accounts/client.cnf '--execute=source /etc/accounts/databases.sql'";
 
+/// The login of the administrator, as a file for MariaDB's clients.
+pub(super) fn client(held: &Held) -> File {
+    let text = format!(
+        "[client]\nhost = mariadb\nuser = ferrostack\npassword = {}\n",
+        held.password("database-admin").expose()
+    );
+    File::secret("databases-client", "/etc/accounts/client.cnf", text)
+}
+
 /// Databases and accounts of the services.
 fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     let mut sql = String::new();
@@ -132,17 +141,13 @@ fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
         sql += &account(service, password.expose());
         sql += &format!("GRANT ALL ON `{database}`.* TO '{service}'@'%';\n");
     }
-    let client = format!(
-        "[client]\nhost = mariadb\nuser = ferrostack\npassword = {}\n",
-        held.password("database-admin").expose()
-    );
     Task {
         name: "databases",
         run: Run {
             command: command(&["/bin/sh", "-c", ACCOUNTS]),
             user: USER,
             files: vec![
-                File::secret("databases-client", "/etc/accounts/client.cnf", client),
+                client(held),
                 File::secret("databases", "/etc/accounts/databases.sql", sql),
             ],
             scratch: vec!["/tmp"],

@@ -83,6 +83,7 @@ fn broker(held: &Held) -> Workload {
                 ),
             ],
             keys: vec![],
+            claims: vec![],
             // Erlang's cookie is in HOME. It rejects one that a group can read, which volumes of a group give it.
             scratch: vec!["/tmp", "/home/rabbitmq", "/var/log/rabbitmq"],
             volumes: vec![(VOLUME, "/var/lib/rabbitmq")],

@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::{Phase, ROLL};
-use crate::desired::STEP;
+use super::Phase;
+use crate::desired::{ROLL, STEP};
 use crate::held::UID;
 use crate::release::Release;
 

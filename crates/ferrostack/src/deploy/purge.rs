@@ -67,6 +67,7 @@ impl Deleted<'_> {
             name: self.name.to_owned(),
             namespace: self.namespace.to_owned(),
             parameters: Parameters::of(Release::Epoxy),
+            spec: Value::Null,
         };
         // Nothing of it is written.
         let graph = deployer::desired(&cloud, &Held::complete(self.name, objects, || 0));

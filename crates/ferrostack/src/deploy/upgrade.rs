@@ -122,7 +122,12 @@ pub(super) async fn planned(
     let from = there.as_ref().and_then(current);
     let to = cloud.parameters.release;
     let from = from.filter(|from| *from != to && from.way_to(to).is_ok());
-    Ok(from.map(|from| (from, upgrade::outline(from))))
+    Ok(from.map(|from| {
+        (
+            from,
+            upgrade::outline(from, cloud.parameters.backup.is_some()),
+        )
+    }))
 }
 
 /// Phases of an upgrade as text.

@@ -123,7 +123,7 @@ fn a_wait_ends_with_what_was_asked_for_or_with_what_does_not_go_on() {
 
 #[test]
 fn a_plan_has_the_phases_of_the_upgrade() {
-    let phases = upgrade::outline(Release::Epoxy);
+    let phases = upgrade::outline(Release::Epoxy, false);
     let text = outlined(Release::Epoxy, Release::Gazpacho, &phases);
     assert!(text.starts_with("Upgrade 2025.1 → 2026.1: "), "{text}");
     assert!(
@@ -131,14 +131,18 @@ fn a_plan_has_the_phases_of_the_upgrade() {
         "{text}"
     );
     assert!(text.contains("\n  Infra    -\n"), "{text}");
+    assert!(text.contains("\n  Backup   -\n"), "{text}");
+    let saved = upgrade::outline(Release::Epoxy, true);
+    let saved = outlined(Release::Epoxy, Release::Gazpacho, &saved);
+    assert!(saved.contains("\n  Backup   upgrade-backup\n"), "{saved}");
     assert!(text.contains(", nova-compute, horizon\n"), "{text}");
-    assert_eq!(text.lines().count(), 2 + 7);
+    assert_eq!(text.lines().count(), 2 + 8);
     let json = document(Release::Epoxy, Release::Gazpacho, &phases);
     assert_eq!(
         (&json["from"], &json["to"]),
         (&json!("2025.1"), &json!("2026.1"))
     );
-    let expand = &json["phases"][2];
+    let expand = &json["phases"][3];
     assert_eq!(
         (&expand["name"], &expand["leadsBack"]),
         (&json!("Expand"), &json!(true))
@@ -146,7 +150,7 @@ fn a_plan_has_the_phases_of_the_upgrade() {
     assert_eq!(expand["steps"][0], "keystone-expand");
     let contract = json!({"name": "Contract", "leadsBack": false,
         "steps": ["keystone-contract", "glance-contract", "neutron-contract"]});
-    assert_eq!(json["phases"][5], contract);
+    assert_eq!(json["phases"][6], contract);
 }
 
 #[tokio::test]

@@ -1,0 +1,507 @@
+//! Backup and restore of a cloud that runs.
+//!
+//! ```text
+//!   backup    Backup   a task beside the cloud, which goes on as it is
+//!   restore   Check    the backup is whole and of this cloud, and nothing has changed
+//!             Stop     the programs of services go; guests, networks and databases stay
+//!             Load     databases and networks are those of the backup
+//!             Start    the cloud as it is desired
+//! ```
+//!
+//! A task is `backup.py` in the image of the cloud's database. Whoever is interrupted goes on in the same [`Phase`], which is a
+//! [`Graph`] of steps like that of any cloud: [`Stages::turn`] tells what is done in it, [`Stages::report`] what its task tells.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::accounts::Written;
+use crate::cloud::Cloud;
+use crate::desired::{self, Graph, ROLL, Step};
+use crate::held::{ACCOUNTS, CREDENTIAL, FERNET, Held, UID};
+use crate::object::{ObjectKind, Reference};
+use crate::plan::{self, Plan, Progress, State};
+use crate::release::Release;
+use crate::service::definition::{File, Run, Task};
+use crate::service::stores;
+
+/// The part whose image and place the tasks have.
+pub(crate) const PART: &str = "mariadb";
+/// The program of the tasks.
+const PROGRAM: &str = include_str!("operation/backup.py");
+/// Where it is.
+const PATH: &str = "/etc/backup/backup.py";
+/// The user of the tasks, whose group the volume gets.
+const USER: &str = "mysql";
+/// Steps of the programs that have to answer for a task.
+const NEEDS: [&str; 3] = ["mariadb", "ovn-nb", "memcached"];
+/// The steps of the tasks.
+const BACKUP: &str = "backup";
+const CHECK: &str = "restore-check";
+const LOAD: &str = "restore-load";
+/// How often a task is tried again.
+const RETRIES: u32 = 3;
+
+/// A part of an [`Operation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// A backup is written and read back.
+    Backup,
+    /// The backup is judged.
+    Check,
+    /// The programs of services go.
+    Stop,
+    /// The backup is loaded.
+    Load,
+    /// The cloud is as it is desired.
+    Start,
+}
+
+impl Phase {
+    /// Every phase, in order.
+    pub const ALL: [Self; 5] = [
+        Self::Backup,
+        Self::Check,
+        Self::Stop,
+        Self::Load,
+        Self::Start,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Backup => "Backup",
+            Self::Check => "Check",
+            Self::Stop => "Stop",
+            Self::Load => "Load",
+            Self::Start => "Start",
+        }
+    }
+
+    /// The phase of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Operation that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The name of the operation, which a backup has on the volume.
+    pub name: String,
+    /// Uid, which tells it from another one of the same name.
+    pub uid: String,
+    /// The backup that is loaded; `None` for a backup.
+    pub from: Option<String>,
+}
+
+/// Graphs of an [`Operation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stages {
+    is_backup: bool,
+    whole: Graph,
+    /// Steps that the tasks need, and no others.
+    base: Graph,
+    tasks: BTreeMap<Phase, Step>,
+}
+
+/// Next actions of an [`Operation`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// The phase.
+    pub phase: Phase,
+    /// The steps.
+    pub graph: Graph,
+    /// The plan.
+    pub plan: Plan,
+    /// How far it is.
+    pub progress: Progress,
+    /// How the operation has ended, if it has; a failure with its reason.
+    pub end: Option<Result<(), String>>,
+    /// Reason why the phase is not over; empty if it is.
+    pub message: String,
+}
+
+impl Stages {
+    /// The stages of an operation on a cloud, whose steps are `whole`.
+    ///
+    /// # Errors
+    /// Volume or parameter that is missing: the operation waits for it.
+    pub fn of(
+        cloud: &Cloud,
+        held: &Held,
+        whole: &Graph,
+        operation: &Operation,
+        objects: &[Json],
+    ) -> Result<Self, String> {
+        let Some(backups) = &cloud.parameters.backup else {
+            return Err(format!(
+                "spec.backup of the cloud {} is not set: it names the volume",
+                cloud.name
+            ));
+        };
+        let claim = &backups.claim_name;
+        let wanted = Reference {
+            kind: ObjectKind::PersistentVolumeClaim,
+            name: claim.clone(),
+        };
+        let mut there = objects.iter().filter_map(Reference::of);
+        if !there.any(|it| it == wanted) {
+            return Err(format!(
+                "spec.backup.claimName: there is no PersistentVolumeClaim {claim} in namespace {}",
+                cloud.namespace
+            ));
+        }
+        let phases: &[Phase] = match operation.from {
+            None => &[Phase::Backup],
+            Some(_) => &[Phase::Check, Phase::Load],
+        };
+        let step = |phase: &Phase| Some((*phase, step(cloud, held, operation, *phase)?));
+        Ok(Self {
+            is_backup: operation.from.is_none(),
+            base: needed(whole),
+            whole: whole.clone(),
+            tasks: phases.iter().filter_map(step).collect(),
+        })
+    }
+
+    /// Every step of the cloud.
+    pub fn whole(&self) -> &Graph {
+        &self.whole
+    }
+
+    /// The first phase, from a recorded one on, that is not over, and what is done in it.
+    pub fn turn(
+        &self,
+        recorded: Option<Phase>,
+        objects: &[Json],
+        pods: &[Json],
+        written: &BTreeMap<String, Written>,
+    ) -> Turn {
+        if self.is_backup {
+            return self.backup(objects, pods, written);
+        }
+        let mut phase = recorded.unwrap_or(Phase::Check);
+        loop {
+            let mut turn = self.restore(phase, objects, pods, written);
+            let is_done = turn.progress.is_ready()
+                && turn.progress.actions.is_empty()
+                && turn.plan.conflicts.is_empty()
+                && (phase != Phase::Stop || is_stopped(&self.whole.uid, objects, pods));
+            let next = Phase::ALL.into_iter().find(|it| *it > phase);
+            match (is_done, next) {
+                (true, Some(next)) => phase = next,
+                (true, None) => {
+                    turn.end = Some(Ok(()));
+                    return turn;
+                }
+                (false, _) => return turn,
+            }
+        }
+    }
+
+    /// The cloud with the task beside it: what becomes of the task is nothing of the cloud's.
+    fn backup(&self, objects: &[Json], pods: &[Json], written: &BTreeMap<String, Written>) -> Turn {
+        let mut graph = self.whole.clone();
+        graph.steps.extend(self.tasks.values().cloned());
+        let plan = plan::plan(&graph, objects);
+        let mut progress = plan::progress(&graph, &plan, objects, pods, written);
+        let state = progress.steps.iter().position(|(name, _)| name == BACKUP);
+        let state = state.map(|at| progress.steps.remove(at).1);
+        let (end, message) = match state {
+            Some(State::Ready) if self.is_ahead(objects, pods) => {
+                (None, "the end of its Pod is awaited".to_owned())
+            }
+            Some(State::Ready) => (Some(Ok(())), String::new()),
+            Some(State::Failed(why)) => (Some(Err(why)), String::new()),
+            Some(other) => (None, other.message().to_owned()),
+            None => (None, String::new()),
+        };
+        Turn {
+            phase: Phase::Backup,
+            graph,
+            plan,
+            progress,
+            end,
+            message,
+        }
+    }
+
+    fn restore(
+        &self,
+        phase: Phase,
+        objects: &[Json],
+        pods: &[Json],
+        written: &BTreeMap<String, Written>,
+    ) -> Turn {
+        let mut graph = match phase {
+            Phase::Start => self.whole.clone(),
+            _ => self.base.clone(),
+        };
+        graph.steps.extend(self.tasks.get(&phase).cloned());
+        let plan = plan::plan(&graph, objects);
+        let mut progress = plan::progress(&graph, &plan, objects, pods, written);
+        match phase {
+            Phase::Start => {}
+            Phase::Stop => progress.deletions.retain(is_program),
+            _ => progress.deletions.clear(),
+        }
+        let mut left = progress.steps.iter().filter(|(_, it)| !it.is_done());
+        let failed = left.clone().find(|(_, it)| matches!(it, State::Failed(_)));
+        let message = match failed.or_else(|| left.next()) {
+            Some((name, state)) => format!("{name}: {}", state.message()),
+            None if phase == Phase::Stop => "programs of services are ending".to_owned(),
+            None => String::new(),
+        };
+        // Nothing has changed by then. A restore that fails later cannot end: the cloud is between two states.
+        let end = match (phase, failed) {
+            (Phase::Check, Some((name, State::Failed(why)))) if name == CHECK => {
+                Some(Err(why.clone()))
+            }
+            _ => None,
+        };
+        Turn {
+            phase,
+            graph,
+            plan,
+            progress,
+            end,
+            message,
+        }
+    }
+}
+
+/// Report of a task on the backup that it has written ([`Phase::Backup`]) or loaded ([`Phase::Load`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Report {
+    /// Its name on the volume.
+    pub backup: String,
+    /// SHA-256 of the sums of its parts, in hexadecimal.
+    pub digest: String,
+    /// Its size, in bytes.
+    pub size: i64,
+    /// Older ones that were removed.
+    #[serde(default)]
+    pub removed: Vec<String>,
+}
+
+impl Stages {
+    /// Report of the last task, as the status of its Pod has it; `None` as long as none has succeeded, and if the Pod is gone.
+    pub fn report(&self, objects: &[Json], pods: &[Json]) -> Option<Report> {
+        self.succeeded(objects, pods).find_map(|ended| {
+            let text = ended["message"].as_str()?;
+            serde_json::from_str(text).ok()
+        })
+    }
+
+    /// True if the Job of the last task is seen as over and its Pod is not yet: they are watched apart.
+    fn is_ahead(&self, objects: &[Json], pods: &[Json]) -> bool {
+        let has_pods = self.ended(objects, pods).next().is_some();
+        has_pods && self.succeeded(objects, pods).next().is_none()
+    }
+
+    /// The ends of the Pods of the last task that have succeeded.
+    fn succeeded<'a>(
+        &self,
+        objects: &'a [Json],
+        pods: &'a [Json],
+    ) -> impl Iterator<Item = &'a Json> {
+        let ended = self.ended(objects, pods);
+        ended.filter(|it| it["exitCode"] == 0)
+    }
+
+    /// The end of each Pod of the last task; null of one that has not ended.
+    fn ended<'a>(&self, objects: &'a [Json], pods: &'a [Json]) -> impl Iterator<Item = &'a Json> {
+        let task = self.tasks.last_key_value();
+        let job = task.and_then(|(_, step)| Some(step.objects.last()?.reference()));
+        let mut objects = objects.iter();
+        let job = objects.find(|it| job.is_some() && Reference::of(it).as_ref() == job);
+        let uid = job.and_then(|it| it["metadata"]["uid"].as_str());
+        let is_of = move |pod: &&Json| {
+            let owners = pod["metadata"]["ownerReferences"].as_array();
+            let mut owners = owners.into_iter().flatten();
+            uid.is_some_and(|uid| owners.any(|it| it["uid"] == uid))
+        };
+        pods.iter()
+            .filter(is_of)
+            .map(|pod| &pod["status"]["containerStatuses"][0]["state"]["terminated"])
+    }
+}
+
+/// True for the programs that go in a restore: those that read and write the databases.
+fn is_program(reference: &Reference) -> bool {
+    let is_workload = matches!(
+        reference.kind,
+        ObjectKind::Deployment | ObjectKind::StatefulSet | ObjectKind::DaemonSet
+    );
+    is_workload && ROLL.contains(&reference.name.as_str())
+}
+
+/// True if no program of services is there, and no Pod of one.
+fn is_stopped(uid: &str, objects: &[Json], pods: &[Json]) -> bool {
+    let ours = |it: &&Json| it["metadata"]["labels"][UID] == uid;
+    let runs = |pod: &Json| {
+        let name = &pod["metadata"]["labels"]["app.kubernetes.io/name"];
+        let ended = matches!(
+            pod["status"]["phase"].as_str(),
+            Some("Succeeded" | "Failed")
+        );
+        !ended && name.as_str().is_some_and(|it| ROLL.contains(&it))
+    };
+    let mut there = objects.iter().filter(ours).filter_map(Reference::of);
+    !there.any(|it| is_program(&it)) && !pods.iter().filter(ours).any(runs)
+}
+
+/// The steps that a task needs ([`NEEDS`]), with those that these need.
+fn needed(whole: &Graph) -> Graph {
+    let mut names: BTreeSet<&str> = NEEDS.into();
+    // Each step comes after those that it needs.
+    for step in whole.steps.iter().rev() {
+        if names.contains(step.name.as_str()) {
+            names.extend(step.needs.iter().map(String::as_str));
+        }
+    }
+    let steps = whole.steps.iter();
+    Graph {
+        uid: whole.uid.clone(),
+        problems: whole.problems.clone(),
+        steps: steps
+            .filter(|it| names.contains(it.name.as_str()))
+            .cloned()
+            .collect(),
+    }
+}
+
+/// The task of a [`Phase`]; `None` for [`Phase::Stop`] and [`Phase::Start`], which have none.
+fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Option<Step> {
+    let (name, word, retries) = match phase {
+        Phase::Backup => (BACKUP, "backup", RETRIES),
+        // What is wrong with a backup is told at once.
+        Phase::Check => (CHECK, "check", 1),
+        Phase::Load => (LOAD, "load", RETRIES),
+        Phase::Stop | Phase::Start => return None,
+    };
+    let mut about = about(cloud, held);
+    about["name"] = operation
+        .from
+        .as_ref()
+        .unwrap_or(&operation.name)
+        .as_str()
+        .into();
+    about["operation"] = operation.uid.as_str().into();
+    if phase == Phase::Backup {
+        about["parameters"] = parameters(cloud);
+    }
+    let task = task(cloud, held, name, word, &about)?;
+    Some(desired::operation(
+        cloud,
+        held,
+        (PART, &task, retries),
+        "operation",
+    ))
+}
+
+/// The backup of a cloud before its upgrade, if its parameters name a volume. The step has this name.
+pub(crate) fn before_upgrade(
+    cloud: &Cloud,
+    held: &Held,
+    name: &'static str,
+    to: Release,
+) -> Option<Step> {
+    let mut about = about(cloud, held);
+    about["name"] = format!("{}-before-{to}", cloud.name).into();
+    about["operation"] = name.into();
+    about["stamped"] = true.into();
+    about["parameters"] = parameters(cloud);
+    let task = task(cloud, held, name, "backup", &about)?;
+    Some(desired::operation(
+        cloud,
+        held,
+        (PART, &task, RETRIES),
+        name,
+    ))
+}
+
+/// The parameters with which the cloud is made as it is now: in an upgrade they name the next release already.
+fn parameters(cloud: &Cloud) -> Json {
+    let mut spec = cloud.spec.clone();
+    if let Some(fields) = spec.as_object_mut() {
+        fields.insert("release".to_owned(), cloud.parameters.release.name().into());
+    }
+    spec
+}
+
+/// Facts of the [`Cloud`] for a task. Passwords and keys are in it as digests alone, of which nobody finds them.
+fn about(cloud: &Cloud, held: &Held) -> Json {
+    let secrets: BTreeMap<&str, Json> =
+        desired::secrets_metadata(cloud, held).into_iter().collect();
+    json!({
+        "stamped": false,
+        "cloud": cloud.name,
+        "uid": held.uid(),
+        "release": cloud.parameters.release.name(),
+        "databases": desired::databases(cloud, held),
+        "keys": held.digests(),
+        "secrets": secrets,
+        "keep": cloud.parameters.backup.as_ref().map(|it| it.keep),
+        "northbound": stores::northbound(&cloud.namespace),
+        "cache": stores::CACHE,
+    })
+}
+
+/// Passwords and keys, and where they are.
+fn keys() -> Vec<(String, &'static str)> {
+    let paths = [
+        (ACCOUNTS, "/keys/openstack-accounts"),
+        (FERNET, "/keys/keystone-fernet-keys"),
+        (CREDENTIAL, "/keys/keystone-credential-keys"),
+    ];
+    paths.map(|(name, path)| (name.to_owned(), path)).into()
+}
+
+fn task(cloud: &Cloud, held: &Held, name: &'static str, word: &str, about: &Json) -> Option<Task> {
+    let backups = cloud.parameters.backup.as_ref()?;
+    let certificate = format!("{}\n", backups.certificate.trim());
+    let mut command = vec!["python3".to_owned(), PATH.to_owned(), word.to_owned()];
+    // Policies follow what a command names.
+    command.push(stores::DATABASE.to_owned());
+    let run = Run {
+        command,
+        user: USER,
+        files: vec![
+            File::public("backup-program", PATH, PROGRAM.to_owned()),
+            File::public(
+                "backup-certificate",
+                "/etc/backup/certificate.pem",
+                certificate,
+            ),
+            // Parameters may have what is not for everybody.
+            File::secret(name, "/etc/backup/cloud.json", about.to_string()),
+            stores::login(held),
+        ],
+        keys: match word {
+            "backup" => keys(),
+            _ => Vec::new(),
+        },
+        scratch: vec!["/tmp"],
+        claims: vec![(backups.claim_name.clone(), "/backups")],
+        ..Run::default()
+    };
+    Some(Task {
+        name,
+        run,
+        needs: NEEDS.to_vec(),
+        repeat: false,
+    })
+}

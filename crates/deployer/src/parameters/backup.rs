@@ -1,0 +1,70 @@
+//! Where backups go, how many stay, and who can open the keys in them.
+
+use serde::Deserialize;
+use x509_parser::pem::Pem;
+use x509_parser::public_key::PublicKey;
+
+use super::place::is_domain;
+
+/// Backups of a cloud, which an [`Operation`](crate::operation::Operation) makes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Backups {
+    /// The claim of the volume, in the namespace of the cloud. It is its user's.
+    pub claim_name: String,
+    /// The certificate, as PEM, to which passwords and keys are encrypted.
+    pub certificate: String,
+    /// How many backups of the cloud stay.
+    #[serde(default = "keep")]
+    pub keep: u32,
+}
+
+fn keep() -> u32 {
+    7
+}
+
+/// The longest certificate, in bytes.
+const LONGEST: usize = 16384;
+
+impl Backups {
+    /// The first field with a value that makes no sense, and the reason.
+    pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
+        let wrong = |field: &str, problem| Some((format!("backup.{field}"), problem));
+        if !is_domain(&self.claim_name) {
+            return wrong("claimName", "it is not the name of a PersistentVolumeClaim");
+        }
+        if !(1..=1000).contains(&self.keep) {
+            return wrong("keep", "it is not from 1 to 1000");
+        }
+        match self.encrypts() {
+            true => None,
+            false => wrong(
+                "certificate",
+                "it is not one certificate in PEM with a key that encrypts: RSA, or a curve of NIST",
+            ),
+        }
+    }
+
+    /// True if OpenSSL encrypts to the certificate.
+    fn encrypts(&self) -> bool {
+        let text = self.certificate.trim();
+        let is_alone = text.matches("-----BEGIN ").count() == 1;
+        if text.len() > LONGEST || !is_alone || !text.starts_with("-----BEGIN CERTIFICATE-----") {
+            return false;
+        }
+        let Ok((_, pem)) = x509_parser::pem::parse_x509_pem(text.as_bytes()) else {
+            return false;
+        };
+        is_for_encryption(&pem)
+    }
+}
+
+/// True for the kinds of keys that a message can be encrypted to.
+fn is_for_encryption(pem: &Pem) -> bool {
+    let Ok(certificate) = pem.parse_x509() else {
+        return false;
+    };
+    let key = certificate.public_key();
+    // Ed25519 only signs.
+    matches!(key.parsed(), Ok(PublicKey::RSA(_) | PublicKey::EC(_)))
+}
