@@ -6,8 +6,9 @@
 //!   rendered   desired objects, kept until their inputs change
 //!   releases   work on a cloud within its release, or in the phases of an upgrade
 //!   record     the release and these phases in the status (pure)
-//!   apply      creates, changes and deletes objects of the cloud, and no others
-//!   accounts   accounts of services in RabbitMQ and Keystone, by their APIs
+//!   operations  backups and restores: which one is next, and its status
+//!   apply      creates, changes and deletes objects; nothing that is not the cloud's
+//!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
 //!   remove     the end of a cloud: first the steps that no other needs
 //!   status     conditions and steps of an OpenStack object (pure)
@@ -19,6 +20,7 @@
 mod accounts;
 mod apply;
 mod described;
+mod operations;
 mod problem;
 mod reach;
 mod reconcile;

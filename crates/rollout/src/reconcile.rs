@@ -131,8 +131,17 @@ async fn rolled_out(
         Ok(Applied::All | Applied::Stopped) => (None, context.accounts.next(cloud)),
         Err(problem) => (problem.rejection(), Err(problem)),
     };
+    let next = match work
+        .operations(&context.client, seen, cloud, &turn, &held)
+        .await
+    {
+        Ok(()) => next,
+        Err(problem) => Err(problem),
+    };
     let uid = missing.is_empty().then(|| held.uid().to_owned());
-    let warnings = deployer::upgrade::warnings(held.uid(), &seen.pods).into_iter();
+    let mut warnings = deployer::upgrade::warnings(held.uid(), &seen.pods);
+    warnings.extend(work.unsaved(seen, cloud));
+    let warnings = warnings.into_iter();
     let outcome = Outcome::Progress {
         uid,
         release: work.entry(&turn, warnings.map(|it| held.masked(&it)).collect()),

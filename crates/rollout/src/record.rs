@@ -11,6 +11,8 @@ use k8s_openapi::jiff::Timestamp;
 pub(crate) enum Entry {
     /// Steady state of a release.
     Of(Release),
+    /// A restore under way, in words.
+    Restoring(Release, String),
     /// Upgrade in progress.
     Upgrade {
         from: Release,
@@ -35,6 +37,7 @@ impl Entry {
             Self::Upgrade {
                 from, to, phase, ..
             } => Some(format!("upgrade from {from} to {to}: {phase}")),
+            Self::Restoring(_, what) => Some(what.clone()),
             Self::Of(_) | Self::Check { .. } => None,
         }
     }
@@ -55,7 +58,7 @@ pub(crate) fn recorded(object: &OpenStack) -> Recorded {
 pub(crate) fn next(before: Option<&ReleaseStatus>, entry: &Entry, now: Timestamp) -> ReleaseStatus {
     let mut status = before.cloned().unwrap_or_default();
     let (from, to, phase, is_over, warnings) = match entry {
-        Entry::Of(release) => {
+        Entry::Of(release) | Entry::Restoring(release, _) => {
             let name = release.name();
             if status.to.as_deref() != Some(name) || status.phase.is_some() {
                 // The cloud was created with this release, or the upgrade was given up.

@@ -7,8 +7,10 @@ use api::openstack::UPGRADE_CHECK;
 use api::openstack::v1alpha1::OpenStack;
 use deployer::upgrade::{self, Phase, Recorded, Stages, Standing};
 use deployer::{Cloud, Graph, Held, Parameters, Plan, Progress, Release, Written};
-use kube::ResourceExt as _;
+use kube::{Client, ResourceExt as _};
 
+use crate::operations::{self, Running, Stand};
+use crate::problem::Problem;
 use crate::record::{Entry, recorded};
 use crate::rendered::Rendered;
 use crate::view::Seen;
@@ -25,6 +27,10 @@ pub(crate) enum Refused {
 pub(crate) enum Work {
     /// Creation, or a change within the release.
     Steady(Release, Arc<Graph>),
+    /// A cloud with an operation that waits, and the reason.
+    Waiting(Release, Arc<Graph>, String),
+    /// A backup or a restore.
+    Operation(Release, Box<Running>),
     /// Way to another release.
     Upgrade {
         from: Release,
@@ -48,6 +54,29 @@ pub(crate) struct Turn {
     pub(crate) progress: Progress,
     phase: Option<Phase>,
     is_over: bool,
+    /// How far an operation is.
+    pub(crate) stand: Option<Stand>,
+}
+
+impl Running {
+    /// Next actions of the operation.
+    fn turn(&self, seen: &Seen, known: &BTreeMap<String, Written>) -> Turn {
+        let recorded = operations::recorded(&self.object);
+        let turn = self.stages.turn(recorded, &seen.objects, &seen.pods, known);
+        Turn {
+            graph: Arc::new(turn.graph),
+            plan: turn.plan,
+            progress: turn.progress,
+            phase: None,
+            is_over: false,
+            stand: Some(Stand {
+                phase: turn.phase,
+                end: turn.end,
+                message: turn.message,
+                report: self.stages.report(&seen.objects, &seen.pods),
+            }),
+        }
+    }
 }
 
 impl Work {
@@ -64,7 +93,14 @@ impl Work {
     ) -> Result<Self, Refused> {
         let recorded = recorded(object);
         let wanted = cloud.parameters.release;
-        let steady = |release| Self::Steady(release, rendered.of(cloud, held));
+        let steady = |release| {
+            let graph = rendered.of(cloud, held);
+            match operations::next(seen, cloud, held, &graph) {
+                None => Self::Steady(release, graph),
+                Some(Err(why)) => Self::Waiting(release, graph, why),
+                Some(Ok(running)) => Self::Operation(release, Box::new(running)),
+            }
+        };
         match upgrade::standing(recorded, wanted, held.uid(), &seen.objects) {
             Standing::Refused(why) => Err(Refused::Conflict(why)),
             Standing::Upgrade { from, to, .. } => {
@@ -98,7 +134,8 @@ impl Work {
     /// Steps with accounts.
     pub(crate) fn accounts(&self) -> &Graph {
         match self {
-            Self::Steady(_, graph) => graph,
+            Self::Steady(_, graph) | Self::Waiting(_, graph, _) => graph,
+            Self::Operation(_, running) => running.stages.whole(),
             Self::Upgrade { stages, .. } | Self::Check { stages, .. } => stages.accounts(),
         }
     }
@@ -106,7 +143,7 @@ impl Work {
     /// Next actions, from the known state of accounts.
     pub(crate) fn turn(&self, seen: &Seen, known: &BTreeMap<String, Written>) -> Turn {
         let turn = match self {
-            Self::Steady(_, graph) => {
+            Self::Steady(_, graph) | Self::Waiting(_, graph, _) => {
                 let plan = deployer::plan(graph, &seen.objects);
                 let progress = deployer::progress(graph, &plan, &seen.objects, &seen.pods, known);
                 return Turn {
@@ -115,8 +152,10 @@ impl Work {
                     progress,
                     phase: None,
                     is_over: false,
+                    stand: None,
                 };
             }
+            Self::Operation(_, running) => return running.turn(seen, known),
             Self::Upgrade {
                 recorded, stages, ..
             } => {
@@ -131,6 +170,7 @@ impl Work {
             progress: turn.progress,
             phase: Some(turn.phase),
             is_over: turn.is_over,
+            stand: None,
         }
     }
 
@@ -138,7 +178,7 @@ impl Work {
     fn begun(&self, recorded: Recorded) -> Phase {
         let ours = match self {
             Self::Upgrade { to, .. } => recorded.to == Some(*to),
-            Self::Steady(..) | Self::Check { .. } => false,
+            _ => false,
         };
         recorded.phase.filter(|_| ours).unwrap_or(Phase::Check)
     }
@@ -146,17 +186,64 @@ impl Work {
     /// True if the phase of a [`Turn`] is recorded already.
     pub(crate) fn is_recorded(&self, turn: &Turn) -> bool {
         match self {
-            Self::Steady(..) => true,
+            Self::Steady(..) | Self::Waiting(..) => true,
+            Self::Operation(_, running) => {
+                let phase = turn.stand.as_ref().map(|it| it.phase);
+                operations::recorded(&running.object) == phase
+            }
             Self::Upgrade { to, recorded, .. } | Self::Check { to, recorded, .. } => {
                 recorded.to == Some(*to) && recorded.phase == turn.phase
             }
         }
     }
 
+    /// Writes the status of each operation on the cloud that is not over.
+    pub(crate) async fn operations(
+        &self,
+        client: &Client,
+        seen: &Seen,
+        cloud: &Cloud,
+        turn: &Turn,
+        held: &Held,
+    ) -> Result<(), Problem> {
+        let running = match (self, &turn.stand) {
+            (Self::Operation(_, running), Some(stand)) => {
+                Some((&running.object, stand.masked(held)))
+            }
+            _ => None,
+        };
+        let waits = match self {
+            Self::Waiting(_, _, why) => why.clone(),
+            Self::Operation(_, running) => {
+                format!("operation {} comes before it", running.object.name_any())
+            }
+            Self::Upgrade { to, .. } => format!("it waits until the upgrade to {to} is over"),
+            Self::Check { to, .. } => format!("it waits until the checks of {to} are over"),
+            Self::Steady(..) => String::new(),
+        };
+        operations::write(client, seen, cloud, running, &waits).await
+    }
+
+    /// Warning of an upgrade before which no backup is made.
+    pub(crate) fn unsaved(&self, seen: &Seen, cloud: &Cloud) -> Option<String> {
+        let is_upgrade = matches!(self, Self::Upgrade { .. } | Self::Check { .. });
+        if !is_upgrade || cloud.parameters.backup.is_some() {
+            return None;
+        }
+        let last = match operations::last_backup(seen, &cloud.name) {
+            Some((name, time)) => format!("the last one, {name}, is of {time}"),
+            None => "none is known".to_owned(),
+        };
+        Some(format!(
+            "backup: spec.backup is not set, so that none is made; {last}"
+        ))
+    }
+
     /// Record of a [`Turn`].
     pub(crate) fn entry(&self, turn: &Turn, warnings: Vec<String>) -> Entry {
         match *self {
-            Self::Steady(release, _) => Entry::Of(release),
+            Self::Steady(release, _) | Self::Waiting(release, ..) => Entry::Of(release),
+            Self::Operation(release, ref running) => running.entry(release, turn),
             Self::Upgrade { from, to, .. } => Entry::Upgrade {
                 from,
                 to,
@@ -170,6 +257,19 @@ impl Work {
                 is_over: turn.is_over,
                 warnings,
             },
+        }
+    }
+}
+
+impl Running {
+    /// Record of a turn: in a restore the cloud is away.
+    fn entry(&self, release: Release, turn: &Turn) -> Entry {
+        match &turn.stand {
+            Some(stand) if self.object.spec.restore.is_some() && stand.end.is_none() => {
+                let name = self.object.name_any();
+                Entry::Restoring(release, format!("restore {name}: {}", stand.phase))
+            }
+            _ => Entry::Of(release),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use api::openstack::GROUP;
+use api::openstack::v1alpha1::API_VERSION;
 use deployer::ObjectKind;
 use futures::StreamExt as _;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
@@ -14,6 +16,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::problem::Problem;
+
+/// The kind of operations.
+const OPERATION: &str = "OpenStackOperation";
 
 /// Store of the watches of a kind.
 struct Kind {
@@ -32,6 +37,8 @@ pub(crate) struct View {
 pub(crate) struct Seen {
     /// Objects of the [`ObjectKind`]s, without Pods.
     pub(crate) objects: Vec<Value>,
+    /// OpenStackOperations.
+    pub(crate) operations: Vec<Value>,
     /// Pods.
     pub(crate) pods: Vec<Value>,
 }
@@ -45,9 +52,11 @@ impl View {
         tasks: &mut JoinSet<()>,
     ) -> Self {
         let clouds = ObjectKind::ALL.map(|it| (it.group(), it.name(), it.api_version()));
-        let all = clouds.into_iter().chain([("", "Pod", "v1")]);
+        let others = [("", "Pod", "v1"), (GROUP, OPERATION, API_VERSION)];
+        let all = clouds.into_iter().chain(others);
         let kinds = all.map(|(group, name, api_version)| {
-            let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", name));
+            let resource =
+                ApiResource::from_gvk(&GroupVersionKind::gvk(group, version(api_version), name));
             let api: Api<DynamicObject> = match namespace {
                 Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
                 None => Api::all_with(client.clone(), &resource),
@@ -78,11 +87,13 @@ impl View {
     pub(crate) fn of(&self, namespace: &str) -> Result<Seen, Problem> {
         let mut seen = Seen {
             objects: Vec::new(),
+            operations: Vec::new(),
             pods: Vec::new(),
         };
         for kind in self.kinds.iter() {
             let into = match kind.name {
                 "Pod" => &mut seen.pods,
+                OPERATION => &mut seen.operations,
                 _ => &mut seen.objects,
             };
             for object in kind.store.state() {
@@ -99,6 +110,11 @@ impl View {
         }
         Ok(seen)
     }
+}
+
+/// The version in an `apiVersion`.
+fn version(api_version: &'static str) -> &'static str {
+    api_version.rsplit('/').next().unwrap_or_default()
 }
 
 async fn watch(api: Api<DynamicObject>, writer: Writer<DynamicObject>, changed: mpsc::Sender<()>) {

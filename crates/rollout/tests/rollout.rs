@@ -20,6 +20,8 @@ mod identities;
 mod killing;
 #[path = "rollout/life.rs"]
 mod life;
+#[path = "rollout/operation.rs"]
+mod operation;
 #[path = "rollout/real.rs"]
 mod real;
 #[path = "rollout/real_rabbitmq.rs"]

@@ -29,7 +29,12 @@ fn phases_have_their_seconds_and_the_end_changes_the_release() {
             .map(|it| (it.name.clone(), it.seconds))
             .collect::<Vec<_>>()
     };
-    let expected = [("Check", Some(7)), ("Infra", Some(0)), ("Expand", None)];
+    let expected = [
+        ("Check", Some(7)),
+        ("Backup", Some(0)),
+        ("Infra", Some(0)),
+        ("Expand", None),
+    ];
     assert_eq!(
         took(&status),
         expected.map(|(name, seconds)| (name.to_owned(), seconds))
@@ -42,7 +47,7 @@ fn phases_have_their_seconds_and_the_end_changes_the_release() {
         (status.current.as_str(), status.phase.as_deref()),
         ("2026.1", None)
     );
-    assert_eq!(took(&status).len(), 7);
+    assert_eq!(took(&status).len(), Phase::ALL.len());
     assert!(status.phases.iter().all(|it| it.seconds.is_some()));
     // The record of the last upgrade is kept.
     assert_eq!(

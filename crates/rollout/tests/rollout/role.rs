@@ -61,6 +61,7 @@ async fn the_role_allows_what_the_controller_asks_for_in_the_life_of_a_cloud_and
         world.drift(group, kind).await;
     }
     world.ready().await;
+    world.ask_for_a_backup().await;
     world.delete(true).await;
     world.management.gone::<OpenStack>(CLOUD).await;
     let asked: BTreeSet<Asked> = counter.all().into_keys().collect();

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use simulator::nodes::Ending;
 use testbed::{eventually, killed_at_every};
 
+use crate::operation::saved;
 use crate::world::{CLOUD, MINUTE, World, full};
 
 const OLD: &str = "ferrostack.local/openstack:2025.1";
@@ -106,7 +107,7 @@ async fn a_cloud_goes_up_by_one_release_and_its_databases_go_on() {
         .map(|it| it["name"].as_str().unwrap())
         .collect();
     let expected = [
-        "Check", "Infra", "Expand", "Roll", "Migrate", "Contract", "Verify",
+        "Check", "Backup", "Infra", "Expand", "Roll", "Migrate", "Contract", "Verify",
     ];
     assert_eq!(names, expected);
     assert!(phases.iter().all(|it| it["seconds"].is_i64()), "{release}");
@@ -211,7 +212,10 @@ async fn a_check_that_warns_is_told_and_goes_on() {
     let warnings = &world.release().await["warnings"];
     assert_eq!(
         *warnings,
-        json!(["glance-check: Policy File JSON to YAML Migration: a file"])
+        json!([
+            "backup: spec.backup is not set, so that none is made; none is known",
+            "glance-check: Policy File JSON to YAML Migration: a file",
+        ])
     );
 }
 
@@ -458,4 +462,34 @@ async fn killed_at_every_write_an_upgrade_converges() {
     let kills = killed_at_every(1, |fuse| world.controller_with(fuse), || world.ready()).await;
     assert!(kills > 60, "{kills}");
     world.assert_upgraded().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_with_a_volume_for_backups_is_saved_before_it_goes_up() {
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.volume().await;
+    world.create(saved(old())).await;
+    world.ready().await;
+    let images = world.images().await;
+    world
+        .faults
+        .container_ends("upgrade-backup", ending(1, "No space left on device"));
+    world.to("2026.1").await;
+    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    assert!(
+        message.contains("upgrade-backup") && message.contains("No space left"),
+        "{message}"
+    );
+    assert_eq!(world.release().await["phase"], "Backup");
+    assert_eq!(world.images().await, images);
+    world.to("2025.1").await;
+    world.ready().await;
+    world.assert_at_rest().await;
+    world.faults.container_ends("upgrade-backup", None);
+    world.to("2026.1").await;
+    world.ready().await;
+    world.assert_upgraded().await;
+    assert!(world.release().await["warnings"].is_null());
+    assert!(!world.owned().await.iter().any(|it| it.contains("backup")));
 }
