@@ -171,6 +171,18 @@ pages! {
         ports: false,
         prints: &["the checks of 2026.1 pass; nothing is changed", "upgraded 2025.1 → 2026.1"],
     };
+    commands_of_the_page_on_backups_of_openstack: Page {
+        name: "docs/guides/openstack-backup.md",
+        prepare: "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout backup.key -out backup.pem -days 2 -subj /CN=backup 2>openssl.out
+            printf 'release: \"2026.1\"\\nbackup:\\n  claimName: backups\\n  certificate: |\\n' >cloud.yaml
+            sed 's/^/    /' backup.pem >>cloud.yaml
+            ferrostack openstack up -f cloud.yaml >up.out 2>&1 &
+            until grep -q '^ready after' up.out; do sleep 0.1; done
+            printf 'apiVersion: v1\\nkind: PersistentVolumeClaim\\nmetadata: {name: backups, namespace: openstack}\\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\\n' >claim.yaml
+            kubectl --kubeconfig ~/.local/share/ferrostack-openstack/kubeconfig apply -f claim.yaml\n",
+        ports: false,
+        prints: &["before-the-move: done (Backup", "done (Check", ": backup before-the-move"],
+    };
     commands_of_the_quick_start: Page {
         name: "docs/get-started/quick-start.md",
         prepare: "",

@@ -50,8 +50,9 @@ pub(crate) use self::cluster::{
 pub(crate) use self::convert::Convert;
 pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi, OnNode};
 pub(crate) use self::deploy::{
-    CloudArgs, On, OpenStack, OpenStackApply, OpenStackConfig, OpenStackDelete, OpenStackPlan,
-    OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,
+    CloudArgs, On, OpenStack, OpenStackApply, OpenStackBackup, OpenStackConfig, OpenStackDelete,
+    OpenStackPlan, OpenStackRestore, OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy,
+    PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{

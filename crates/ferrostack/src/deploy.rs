@@ -5,6 +5,7 @@ mod delete;
 mod explain;
 mod login;
 mod machine;
+mod operation;
 mod place;
 mod plan;
 mod purge;
@@ -27,6 +28,7 @@ use crate::source;
 
 pub(crate) use self::delete::delete;
 pub(crate) use self::login::clouds_yaml;
+pub(crate) use self::operation::{backup, restore};
 pub(crate) use self::plan::{apply, plan};
 pub(crate) use self::status::status;
 pub(crate) use self::up::up;

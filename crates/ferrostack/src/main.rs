@@ -283,6 +283,12 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::OpenStack(OpenStack::Upgrade(args)) => {
             deploy::upgrade(&args, &environment, stop_on_signal()?, say, warn).await
         }
+        Command::OpenStack(OpenStack::Backup(args)) => {
+            deploy::backup(&args, &environment, stop_on_signal()?, say).await
+        }
+        Command::OpenStack(OpenStack::Restore(args)) => {
+            deploy::restore(&args, &environment, stop_on_signal()?, say).await
+        }
         Command::OpenStack(OpenStack::Status(args)) => {
             print(&deploy::status(&args, &environment).await?)
         }

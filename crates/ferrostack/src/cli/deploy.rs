@@ -35,6 +35,16 @@ pub(crate) enum OpenStack {
     /// The way back, --abort, ends when the first program of the new release starts. The same command goes on after an
     /// interruption or a failure.
     Upgrade(OpenStackUpgrade),
+    /// Back up a cloud to the volume that `backup.claimName` names: databases, networks, and passwords and keys, which are
+    /// encrypted to `backup.certificate`.
+    ///
+    /// Makes an OpenStackOperation, shows its steps and waits. Images, volumes and the disks of guests are not part of it.
+    Backup(OpenStackBackup),
+    /// Restore a backup into the cloud that it is of. Its APIs are away until the backup is loaded.
+    ///
+    /// Makes an OpenStackOperation, shows its steps and waits. A backup of another cloud, of another release or with
+    /// other keys, and one that is broken, is refused before anything changes.
+    Restore(OpenStackRestore),
     /// Create or change a cloud, if its plan is still the one that `openstack plan` showed. The controller then
     /// carries it out.
     Apply(OpenStackApply),
@@ -119,6 +129,34 @@ pub(crate) struct OpenStackUpgrade {
     /// Go back to the release that the cloud came from, while no program of the new one has started.
     #[arg(long, conflicts_with_all = ["to", "check"])]
     pub(crate) abort: bool,
+    /// How long to wait, such as `90s` or `30m`. The controller goes on afterwards.
+    #[arg(long, default_value = "60m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackBackup {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    /// Name of the backup, and of its operation [default: the name of the cloud with the time].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backup_name: Option<String>,
+    /// How long to wait, such as `90s` or `30m`. The controller goes on afterwards.
+    #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackRestore {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    /// Name of the backup on the volume.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) backup: String,
     /// How long to wait, such as `90s` or `30m`. The controller goes on afterwards.
     #[arg(long, default_value = "60m", value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Duration,

@@ -55,6 +55,8 @@ const GROUPS: [(&str, &[&str]); 19] = [
         "Cloud",
         &[
             "cloud",
+            "backup",
+            "backup_name",
             "switch_cloud",
             "install_ccm",
             "keystone_auth",

@@ -2,7 +2,7 @@
 
 use super::{Entry, entry};
 
-pub(super) const ENTRIES: [Entry; 10] = [
+pub(super) const ENTRIES: [Entry; 12] = [
     entry(
         "openstack",
         "openstack.md",
@@ -42,6 +42,22 @@ pub(super) const ENTRIES: [Entry; 10] = [
                 "ferrostack openstack upgrade --abort --context mycluster",
             ),
         ],
+    ),
+    entry(
+        "openstack backup",
+        "openstack-backup.md",
+        &[(
+            "Back up a cloud, and wait",
+            "ferrostack openstack backup --context mycluster",
+        )],
+    ),
+    entry(
+        "openstack restore",
+        "openstack-backup.md",
+        &[(
+            "Restore a backup",
+            "ferrostack openstack restore --backup cloud-20261129-020000 --context mycluster",
+        )],
     ),
     entry(
         "openstack status",
