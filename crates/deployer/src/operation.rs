@@ -476,6 +476,8 @@ fn task(cloud: &Cloud, held: &Held, name: &'static str, word: &str, about: &Json
     let mut command = vec!["python3".to_owned(), PATH.to_owned(), word.to_owned()];
     // Policies follow what a command names.
     command.push(stores::DATABASE.to_owned());
+    // From there the kubelet takes the report into the status of the Pod.
+    command.push("/dev/termination-log".to_owned());
     let run = Run {
         command,
         user: USER,

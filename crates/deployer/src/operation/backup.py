@@ -1,6 +1,6 @@
 """Backs up a cloud to a volume, or loads a backup of it. Runs in a Pod of the cloud.
 
-    backup.py backup | check | load
+    backup.py backup | check | load [DATABASE REPORT]
 
 /etc/backup/cloud.json says of which cloud and how. A backup is a directory of the volume: it has its name when all of it is written,
 was read back and is on the disk. What fails is one line on standard error, and the status 1.
@@ -21,6 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(os.environ.get("BACKUP_ROOT", "/"))
 VOLUME = ROOT / "backups"
+REPORT = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "dev/termination-log"
 # How a backup is laid out.
 FORMAT = 1
 SUMS = "SHA256SUMS"
@@ -159,7 +160,7 @@ def report(cloud, place, removed=()):
     """What the controller tells of it: the kubelet takes it from this file."""
     size = sum(it.stat().st_size for it in place.iterdir())
     text = json.dumps({"backup": place.name, "digest": digest(place / SUMS), "size": size, "removed": list(removed)[:20]})
-    (ROOT / "dev/termination-log").write_text(text)
+    REPORT.write_text(text)
     print(text)
 
 
