@@ -27,6 +27,19 @@ FORMAT = 1
 SUMS = "SHA256SUMS"
 CLOUD, SQL, OVN, KEYS = "cloud.json", "databases.sql.gz", "ovn-nb.db", "keys.cms"
 BLOCK = 1 << 20
+# The longest row, in bytes: the server takes less.
+PACKET = "--max-allowed-packet=1G"
+# The last statement of a load, and its answer: without it the client has not read to the end.
+END = "the end of the backup is reached"
+# One load at a time: the Pod of a lost node may still be at it. The session holds the lock.
+ALONE = """DELIMITER //
+BEGIN NOT ATOMIC
+IF COALESCE(GET_LOCK('ferrostack-restore', 30), 0) <> 1 THEN
+SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'another load is at it';
+END IF;
+END//
+DELIMITER ;
+"""
 
 
 def die(text):
@@ -76,7 +89,7 @@ def client():
 
 def dump(cloud, path):
     """All databases as of one moment."""
-    words = ["mariadb-dump", client(), "--single-transaction", "--quick", "--hex-blob", "--routines", "--triggers", "--databases", *cloud["databases"]]
+    words = ["mariadb-dump", client(), PACKET, "--single-transaction", "--quick", "--hex-blob", "--routines", "--triggers", "--databases", *cloud["databases"]]
     with gzip.open(path, "wb", compresslevel=3) as into, tempfile.TemporaryFile() as said:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=said)
         shutil.copyfileobj(process.stdout, into, BLOCK)
@@ -116,9 +129,11 @@ def backup(cloud):
         if there["operation"] != cloud["operation"]:
             die(f"the volume has a backup {name} already: give this one another name")
         return report(cloud, place)
-    part = VOLUME / f".part-{name}-{socket.gethostname()}"
-    for old in VOLUME.glob(".part-*"):
+    # Other clouds may be at theirs.
+    unfinished = f".part-{cloud['uid']}-"
+    for old in [it for it in VOLUME.iterdir() if it.name.startswith(unfinished)]:
         shutil.rmtree(old, ignore_errors=True)
+    part = VOLUME / f"{unfinished}{socket.gethostname()}"
     part.mkdir()
     dump(cloud, part / SQL)
     (part / OVN).write_bytes(run(["ovsdb-client", "--timeout=60", "backup", cloud["northbound"], "OVN_Northbound"], stdout=subprocess.PIPE))
@@ -146,12 +161,16 @@ def prune(cloud, newest):
         try:
             about = json.loads((place / CLOUD).read_text())
             if about["uid"] == cloud["uid"] and place != newest and not place.name.startswith("."):
-                found.append((about["taken"], place))
+                found.append((str(about["taken"]), place))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     gone = []
     for _, place in sorted(found, reverse=True)[max(cloud["keep"] - 1, 0):]:
-        shutil.rmtree(place)
+        # Killed in the middle, it has no name of a backup.
+        left = VOLUME / f".part-{cloud['uid']}-{len(gone)}"
+        os.rename(place, left)
+        settled(VOLUME)
+        shutil.rmtree(left)
         gone.append(place.name)
     return gone
 
@@ -159,7 +178,10 @@ def prune(cloud, newest):
 def report(cloud, place, removed=()):
     """What the controller tells of it: the kubelet takes it from this file."""
     size = sum(it.stat().st_size for it in place.iterdir())
-    text = json.dumps({"backup": place.name, "digest": digest(place / SUMS), "size": size, "removed": list(removed)[:20]})
+    about = {"backup": place.name, "digest": digest(place / SUMS), "size": size, "removed": list(removed)}
+    # The kubelet takes 4096 bytes.
+    while len(text := json.dumps(about)) > 4000 and about["removed"]:
+        about["removed"].pop()
     REPORT.write_text(text)
     print(text)
 
@@ -214,16 +236,21 @@ def check(cloud):
 def load(cloud):
     """Loads a backup in place of what is there. Whoever is interrupted begins again."""
     place = check(cloud)
-    with tempfile.TemporaryFile() as said, gzip.open(place / SQL, "rb") as sql:
-        process = subprocess.Popen(["mariadb", client()], stdin=subprocess.PIPE, stderr=said)
+    words = ["mariadb", client(), PACKET, "--binary-mode", "--skip-column-names"]
+    drop = "".join(f"DROP DATABASE IF EXISTS `{database}`;\n" for database in cloud["databases"])
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as answers, gzip.open(place / SQL, "rb") as sql:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=answers, stderr=said)
         try:
-            for database in cloud["databases"]:
-                process.stdin.write(f"DROP DATABASE IF EXISTS `{database}`;\n".encode())
+            process.stdin.write((ALONE + drop).encode())
             shutil.copyfileobj(sql, process.stdin, BLOCK)
+            process.stdin.write(f"\nSELECT '{END}';\n".encode())
             process.stdin.close()
         except BrokenPipeError:
             pass
         ended(process, said)
+        answers.seek(0)
+        if END.encode() not in answers.read(BLOCK):
+            die(f"mariadb has not read all of {SQL}")
     with open(place / OVN, "rb") as networks:
         run(["ovsdb-client", "--timeout=300", "restore", cloud["northbound"], "OVN_Northbound"], stdin=networks)
     # Services would take from the cache what is no longer so.
@@ -236,6 +263,13 @@ def load(cloud):
 
 
 def main():
+    try:
+        act()
+    except OSError as error:
+        die(error)
+
+
+def act():
     cloud = json.loads((ROOT / "etc/backup/cloud.json").read_text())
     if sys.argv[1] == "backup":
         backup(cloud)

@@ -291,6 +291,58 @@ fn a_backup_has_its_name_when_it_is_whole_and_is_made_once() {
 }
 
 #[test]
+fn a_load_that_is_not_read_to_the_end_has_failed() {
+    let volume = Volume::new();
+    volume.program("mariadb", "head -n 1 >/dev/null");
+    let nothing = volume.path("etc/accounts/client.cnf");
+    std::fs::write(nothing, "").unwrap();
+    volume.run("backup", json!({})).unwrap();
+    volume.program("ovsdb-client", "echo it was asked >&2; exit 1");
+    let error = volume.run("load", json!({})).unwrap_err();
+    assert_eq!(error, "mariadb has not read all of databases.sql.gz\n");
+    volume.program(
+        "mariadb",
+        "cat >/dev/null; echo lost connection >&2; exit 1",
+    );
+    let error = volume.run("load", json!({})).unwrap_err();
+    assert_eq!(error, "mariadb has failed: lost connection\n");
+}
+
+#[test]
+fn what_another_cloud_is_writing_stays_and_what_this_one_left_goes() {
+    let volume = Volume::new();
+    for name in [".part-uid-b-host", ".part-uid-a-host"] {
+        std::fs::create_dir(volume.path("backups").join(name)).unwrap();
+    }
+    volume.run("backup", json!({})).unwrap();
+    assert_eq!(volume.names(), [".part-uid-b-host", "first"]);
+}
+
+#[test]
+fn a_report_fits_in_the_status_of_a_pod_and_an_error_of_the_system_is_one_line() {
+    let volume = Volume::new();
+    let name = |number: usize| format!("{}-{number:02}", "long".repeat(60));
+    for number in 0..17 {
+        let change = json!({"name": name(number), "operation": number.to_string(), "keep": 100});
+        volume.run("backup", change).unwrap();
+    }
+    let change = json!({"name": name(17), "operation": "last", "keep": 1});
+    let report = volume.run("backup", change).unwrap();
+    let text = std::fs::read(volume.path("dev/termination-log")).unwrap();
+    assert!(
+        text.len() <= 4096 && report.removed.len() > 10,
+        "{report:?}"
+    );
+    assert_eq!(volume.names(), [name(17)]);
+    let long = json!({"name": "x".repeat(300), "operation": "long"});
+    let error = volume.run("backup", long).unwrap_err();
+    assert!(
+        error.lines().count() == 1 && error.contains("File name too long"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_backup_that_is_not_of_this_cloud_or_not_whole_is_refused() {
     let volume = Volume::new();
     volume.run("backup", json!({})).unwrap();
