@@ -89,6 +89,13 @@ pub(crate) fn next(
     Some(stages.map(|stages| Running { object, stages }))
 }
 
+/// The restore that has stopped the programs of a cloud and is not over.
+pub(crate) fn half_restored(seen: &Seen, cloud: &str) -> Option<String> {
+    let mut all = unfinished(seen, cloud).into_iter();
+    let has_begun = |it: &OpenStackOperation| recorded(it).is_some_and(|it| it > Phase::Check);
+    all.find(has_begun).map(|it| it.name_any())
+}
+
 /// The newest backup of a cloud that was made, and when.
 pub(crate) fn last_backup(seen: &Seen, cloud: &str) -> Option<(String, String)> {
     let done = seen.operations.iter().filter(|it| {

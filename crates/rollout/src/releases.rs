@@ -93,16 +93,26 @@ impl Work {
     ) -> Result<Self, Refused> {
         let recorded = recorded(object);
         let wanted = cloud.parameters.release;
+        // Any other work would start programs on half of a database.
+        let restoring = operations::half_restored(seen, &cloud.name);
         let steady = |release| {
-            let graph = rendered.of(cloud, held);
-            match operations::next(seen, cloud, held, &graph) {
-                None => Self::Steady(release, graph),
-                Some(Err(why)) => Self::Waiting(release, graph, why),
-                Some(Ok(running)) => Self::Operation(release, Box::new(running)),
+            let mut cloud = cloud.clone();
+            cloud.parameters.release = release;
+            let graph = rendered.of(&cloud, held);
+            match (operations::next(seen, &cloud, held, &graph), &restoring) {
+                (None, _) => Ok(Self::Steady(release, graph)),
+                (Some(Ok(running)), _) => Ok(Self::Operation(release, Box::new(running))),
+                (Some(Err(why)), None) => Ok(Self::Waiting(release, graph, why)),
+                (Some(Err(why)), Some(name)) => Err(Refused::Conflict(format!(
+                    "restore {name} has stopped the programs of services, and goes on when this is mended: {why}"
+                ))),
             }
         };
         match upgrade::standing(recorded, wanted, held.uid(), &seen.objects) {
             Standing::Refused(why) => Err(Refused::Conflict(why)),
+            Standing::Upgrade { from, .. } | Standing::Steady(from) if restoring.is_some() => {
+                steady(from)
+            }
             Standing::Upgrade { from, to, .. } => {
                 only_the_release(object, from).map_err(Refused::Invalid)?;
                 Ok(Self::Upgrade {
@@ -113,7 +123,7 @@ impl Work {
                 })
             }
             Standing::Steady(from) => match checked(object, from) {
-                None => Ok(steady(from)),
+                None => steady(from),
                 Some(Err(why)) => Err(Refused::Conflict(why)),
                 Some(Ok((parameters, to))) => {
                     let cloud = Cloud {

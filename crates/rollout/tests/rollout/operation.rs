@@ -260,6 +260,42 @@ async fn a_load_that_fails_keeps_the_programs_away_until_it_is_mended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_other_work_starts_programs_on_half_of_a_backup() {
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.volume().await;
+    let mut spec = saved(full());
+    spec["release"] = "2025.1".into();
+    let backup = spec["backup"].clone();
+    world.create(spec).await;
+    world.ready().await;
+    world
+        .faults
+        .container_ends("restore-load", ending(1, "Lost connection to server"));
+    world.restore("back").await;
+    world.operated("back", "Running", "runs it again").await;
+    let away = || async {
+        tokio::time::sleep(MINUTE).await;
+        let serving = world.serving().await;
+        let mut programs = PROGRAMS.iter();
+        assert!(programs.all(|it| !serving.contains_key(*it)), "{serving:?}");
+    };
+    world.changed(json!({"spec": {"backup": null}})).await;
+    let why = world.condition(rollout::READY, "False").await;
+    assert!(
+        why.contains("Restore back has stopped the programs")
+            && why.contains("spec.backup of the cloud cloud is not set"),
+        "{why}"
+    );
+    away().await;
+    world.changed(json!({"spec": {"backup": backup}})).await;
+    // The upgrade begins when the restore is over.
+    world.changed(json!({"spec": {"release": "2026.1"}})).await;
+    away().await;
+    world.operated("back", "Running", "runs it again").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_operation_cannot_be_changed_and_is_one_thing() {
     let world = World::open().await;
     let api = world.management.api::<OpenStackOperation>();
