@@ -137,7 +137,8 @@ mod tests {
         assert!(clouds.groups().contains("ferrostack.dev"));
         assert_eq!(
             clouds.definitions().len(),
-            infrastructure.definitions().len() + 1
+            // OpenStack and OpenStackOperation.
+            infrastructure.definitions().len() + 2
         );
         let all = Subset::all();
         assert!(all.is_all() && all.definitions() == api::crds::all());
