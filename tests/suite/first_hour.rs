@@ -345,7 +345,7 @@ async fn shells_complete_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let (out, err) = texts(&run(home.path(), &["completion", shell]).await);
         assert!(
-            out.contains("kubeconfig") && err.is_empty(),
+            out.contains("FERROSTACK_COMPLETE") && err.is_empty(),
             "{shell}: {err}"
         );
     }

@@ -33,6 +33,18 @@ pub(super) fn answer(words: &[OsString], environment: &Environment) -> Vec<u8> {
 
 /// Words as the program would get them, the last one as far as `typed`; and the beginning of the last one that bash keeps.
 fn whole(words: &[OsString], typed: &str) -> (Vec<OsString>, String) {
+    // Bash splits words at `@`, too, and yet counts it among what is completed (`rl_special_prefixes` of readline).
+    match typed.strip_prefix('@') {
+        Some(rest) => {
+            let (words, mut kept) = joined(words, rest);
+            kept.pop();
+            (words, kept)
+        }
+        None => joined(words, typed),
+    }
+}
+
+fn joined(words: &[OsString], typed: &str) -> (Vec<OsString>, String) {
     let mut whole: Vec<OsString> = Vec::new();
     let mut kept = String::new();
     let mut glued = false;
@@ -118,15 +130,15 @@ mod tests {
             ),
             (
                 &["ferrostack", "why", "--context", "admin", "@", "ku"],
-                "ku",
+                "@ku",
                 "ferrostack why --context admin@ku",
-                "admin@",
+                "admin",
             ),
             (
                 &["ferrostack", "why", "--context", "admin", "@"],
-                "",
+                "@",
                 "ferrostack why --context admin@",
-                "admin@",
+                "admin",
             ),
         ] {
             let (expected, kept) = (expected.to_owned(), kept.to_owned());
