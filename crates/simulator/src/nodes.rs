@@ -8,7 +8,7 @@
 //!   daemon       DaemonSets                      job        Jobs
 //!   scheduler    Pods to nodes, claims to volumes
 //!   kubelet      Pods on nodes
-//!   faults       failures on request
+//!   faults       failures on request, of a test or of a ConfigMap
 //!   programs     the ports of Pods: RabbitMQ's management API, and the APIs of OpenStack
 //!   client       the writes
 //! ```
@@ -20,7 +20,7 @@
 mod client;
 mod daemon;
 mod deployment;
-mod faults;
+pub mod faults;
 mod job;
 mod kubelet;
 mod object;

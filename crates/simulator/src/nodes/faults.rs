@@ -1,25 +1,57 @@
-//! Faults on request.
+//! Faults on request: of a test, or of a ConfigMap in the API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::StreamExt as _;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::Api;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Namespace of [`CONFIG_MAP`].
+pub const NAMESPACE: &str = "kube-system";
+/// Name of the ConfigMap with the faults of a simulated cluster.
+pub const CONFIG_MAP: &str = "simulated-faults";
+/// Key of the [`Known`] faults in the ConfigMap, as JSON.
+pub const KEY: &str = "faults.json";
 
 /// How a container ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Ending {
     /// Exit status.
     pub status: i32,
     /// Log of the container.
+    #[serde(default)]
     pub log: String,
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    images: BTreeSet<String>,
-    programs: BTreeMap<String, Ending>,
-    nodes: BTreeSet<String>,
+/// All faults of a simulated cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Known {
+    /// Images that no node has.
+    pub images: BTreeSet<String>,
+    /// Containers that end, by name.
+    pub containers: BTreeMap<String, Ending>,
+    /// Nodes whose machines are off.
+    pub nodes: BTreeSet<String>,
+}
+
+impl Known {
+    /// Reads the faults of the ConfigMap; none without the key.
+    ///
+    /// # Errors
+    /// The place and reason of JSON that is not understood.
+    pub fn read(map: &ConfigMap) -> Result<Self, serde_json::Error> {
+        let text = map.data.as_ref().and_then(|data| data.get(KEY));
+        text.map_or_else(|| Ok(Self::default()), |text| serde_json::from_str(text))
+    }
 }
 
 /// Faults of simulated nodes, shared by all clones.
@@ -46,8 +78,8 @@ impl Faults {
     pub fn container_ends(&self, name: &str, ending: Option<Ending>) {
         let mut known = self.known.lock();
         match ending {
-            Some(ending) => known.programs.insert(name.to_owned(), ending),
-            None => known.programs.remove(name),
+            Some(ending) => known.containers.insert(name.to_owned(), ending),
+            None => known.containers.remove(name),
         };
         drop(known);
         self.changed.notify_one();
@@ -64,12 +96,41 @@ impl Faults {
         self.changed.notify_one();
     }
 
+    /// Has the faults of the ConfigMap from now on, whenever it changes, until `shutdown`. Faults that are not understood
+    /// change nothing.
+    pub async fn follow(self, client: Client, shutdown: CancellationToken) {
+        let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
+        let watched = watcher::watch_object(maps, CONFIG_MAP).default_backoff();
+        let mut watched = std::pin::pin!(watched);
+        loop {
+            let map = tokio::select! {
+                () = shutdown.cancelled() => return,
+                map = watched.next() => map,
+            };
+            match map {
+                Some(Ok(map)) => match Known::read(&map.unwrap_or_default()) {
+                    Ok(known) => self.set(known),
+                    Err(error) => {
+                        tracing::warn!("ConfigMap {NAMESPACE}/{CONFIG_MAP}: {KEY}: {error}");
+                    }
+                },
+                Some(Err(error)) => tracing::debug!("the watch begins again: {error}"),
+                None => return,
+            }
+        }
+    }
+
+    fn set(&self, wanted: Known) {
+        *self.known.lock() = wanted;
+        self.changed.notify_one();
+    }
+
     pub(super) fn lacks(&self, image: &str) -> bool {
         self.known.lock().images.contains(image)
     }
 
     pub(super) fn ending(&self, container: &str) -> Option<Ending> {
-        self.known.lock().programs.get(container).cloned()
+        self.known.lock().containers.get(container).cloned()
     }
 
     pub(super) fn is_gone(&self, node: &str) -> bool {

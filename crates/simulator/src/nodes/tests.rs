@@ -1,4 +1,6 @@
 use apiserver::ApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::object::{Write, holds, items, text};
@@ -8,6 +10,7 @@ use crate::json::Json;
 const NAMESPACE: &str = "/namespaces/default";
 
 struct Cluster {
+    api: Client,
     client: Json,
     faults: Faults,
     stop: CancellationToken,
@@ -28,6 +31,7 @@ impl Cluster {
         let stop = CancellationToken::new();
         tokio::spawn(run(client.clone(), options, stop.clone()));
         Self {
+            api: client.clone(),
             client: Json::new(client, "test"),
             faults,
             stop,
@@ -68,6 +72,16 @@ impl Cluster {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("waited in vain for {what}: {last}")
+    }
+
+    /// Waits until a node is off, or on.
+    async fn gone(&self, node: &str, gone: bool) {
+        self.until("the faults", async || {
+            let same = self.faults.is_gone(node) == gone;
+            same.then_some(())
+                .ok_or_else(|| format!("{node} is off: {}", !gone))
+        })
+        .await;
     }
 
     /// Waits until the only object of a collection has `wanted` in its status.
@@ -357,6 +371,37 @@ async fn a_daemon_set_has_a_pod_on_each_selected_node_and_a_claim_is_bound_by_it
     cluster
         .status(sets, json!({"numberReady": 2, "desiredNumberScheduled": 2}))
         .await;
+}
+
+#[tokio::test]
+async fn faults_in_the_config_map_come_and_go_with_it() {
+    let cluster = Cluster::start(&["a", "b"]).await;
+    let client = cluster.api.clone();
+    let follow = cluster.faults.clone().follow(client, cluster.stop.clone());
+    tokio::spawn(follow);
+    let maps = "/api/v1/namespaces/kube-system/configmaps";
+    let with =
+        |text: &str| json!({"metadata": {"name": faults::CONFIG_MAP}, "data": {faults::KEY: text}});
+    cluster
+        .create(
+            maps,
+            with(r#"{"nodes": ["a"], "images": ["web:1"], "containers": {"web": {"status": 3}}}"#),
+        )
+        .await;
+    let path = format!("{maps}/{}", faults::CONFIG_MAP);
+    cluster.gone("a", true).await;
+    assert!(cluster.faults.lacks("web:1"));
+    assert_eq!(cluster.faults.ending("web").unwrap().status, 3);
+    // What is not understood changes nothing.
+    cluster.patch(&path, with(r#"{"node": ["b"]}"#)).await;
+    cluster.patch(&path, with(r#"{"nodes": ["b"]}"#)).await;
+    cluster.gone("b", true).await;
+    assert!(!cluster.faults.is_gone("a") && !cluster.faults.lacks("web:1"));
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.api.clone(), faults::NAMESPACE);
+    maps.delete(faults::CONFIG_MAP, &DeleteParams::default())
+        .await
+        .unwrap();
+    cluster.gone("b", false).await;
 }
 
 #[tokio::test]
