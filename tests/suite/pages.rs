@@ -258,7 +258,7 @@ pages! {
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
         prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true",
-            "LAST SEEN", "MachineDeployment/demo-md-0: Available is True"],
+            "LAST SEEN", "MachineDeployment/demo-md-0: Available is True", "Cloud-init", "2/2 ready"],
     };
 }
 

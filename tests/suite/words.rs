@@ -321,12 +321,22 @@ admin restore /nowhere
 simulate --listen 127.0.0.1:0 --clouds-file /proc/nowhere/clouds.yaml
 simulate --listen 127.0.0.1:0 --guest-runner /nowhere --state-dir a
 simulate guests --cloud nowhere
+logs
+logs machine/m --kubeconfig {refusing}
+logs --kubeconfig {refusing}
 openstack up -f /nowhere
 openstack up -f {file}
 openstack up -f {good}
 openstack up --data-dir {file}
 openstack up --kubeconfig {refusing} --exit-when-ready --timeout 5s
 openstack up --set network.mtu=nothing
+openstack up --detach --kubeconfig {refusing}
+openstack fault
+openstack fault node --data-dir {file} node-0
+openstack fault image a --mend
+openstack fault container a --status 300
+openstack fault mend-all
+openstack sample -f {file}
 openstack status --kubeconfig {refusing}
 openstack status --kubeconfig /nowhere
 openstack status

@@ -50,9 +50,9 @@ pub(crate) use self::cluster::{
 pub(crate) use self::convert::Convert;
 pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi, OnNode};
 pub(crate) use self::deploy::{
-    CloudArgs, On, OpenStack, OpenStackApply, OpenStackBackup, OpenStackConfig, OpenStackDelete,
-    OpenStackPlan, OpenStackRestore, OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy,
-    PlaceArgs, PlanServer,
+    CloudArgs, FaultCommand, On, OpenStack, OpenStackApply, OpenStackBackup, OpenStackConfig,
+    OpenStackDelete, OpenStackFault, OpenStackPlan, OpenStackRestore, OpenStackStatus, OpenStackUp,
+    OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{
@@ -80,7 +80,7 @@ pub(crate) use self::upgrade::{
     UpgradePlan,
 };
 pub(crate) use self::values::LatencyArg;
-pub(crate) use self::waiting::{Awaited, EventType, Events, Wait};
+pub(crate) use self::waiting::{Awaited, EventType, Events, Logs, Wait};
 
 /// Kubernetes on OpenStack, from one binary.
 #[derive(Debug, Parser)]
@@ -197,6 +197,8 @@ pub(crate) enum Command {
     Wait(Wait),
     /// List what controllers report about objects, the newest last.
     Events(Events),
+    /// Print the log of an `up` in the background, or the console of a machine's server.
+    Logs(Logs),
     /// Restart, pause, resume, undo or follow the rollout of machines.
     #[command(subcommand)]
     Rollout(Rollout),
@@ -270,6 +272,7 @@ impl Command {
             Self::Rollout(Rollout::History(args)) => &mut args.connect,
             Self::Wait(args) => &mut args.connect,
             Self::Events(args) => &mut args.connect,
+            Self::Logs(args) => &mut args.connect,
             Self::Topology(Topology::Plan(args)) => &mut args.connect,
             Self::Plan(args) => match &mut args.command {
                 Some(PlanCommand::Cluster(args)) => &mut args.connect,

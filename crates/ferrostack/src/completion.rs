@@ -25,7 +25,7 @@ const NAME: &str = "ferrostack";
 /// Arguments that take names: command (`*` is each), identity of the argument, source of the names.
 ///
 /// The first row that fits decides.
-const SOURCES: [(&str, &str, Source); 23] = [
+const SOURCES: [(&str, &str, Source); 24] = [
     ("openstack why", "cloud", Source::Nothing),
     ("openstack config", "explain", Source::Options),
     ("*", "cloud", Source::Clouds),
@@ -42,6 +42,7 @@ const SOURCES: [(&str, &str, Source); 23] = [
     ("topology plan", "cluster", Source::Clusters),
     ("why", "object", Source::Objects),
     ("events", "object", Source::Objects),
+    ("logs", "object", Source::Objects),
     ("wait", "objects", Source::Objects),
     ("rollout undo", "resource", Source::Deployments),
     ("rollout history", "resource", Source::Deployments),

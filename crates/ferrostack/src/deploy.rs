@@ -3,6 +3,7 @@
 
 mod delete;
 mod explain;
+mod fault;
 mod login;
 mod machine;
 mod operation;
@@ -27,6 +28,7 @@ use crate::output;
 use crate::source;
 
 pub(crate) use self::delete::delete;
+pub(crate) use self::fault::fault;
 pub(crate) use self::login::clouds_yaml;
 pub(crate) use self::operation::{backup, restore};
 pub(crate) use self::plan::{apply, plan};
@@ -34,6 +36,9 @@ pub(crate) use self::status::status;
 pub(crate) use self::up::up;
 pub(crate) use self::upgrade::upgrade;
 pub(crate) use self::why::why;
+
+/// A parameter file with every field.
+pub(crate) const SAMPLE: &str = include_str!("../../../config/openstack/sample.yaml");
 
 /// Printed text: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]

@@ -28,6 +28,7 @@ mod apply;
 mod apply_files;
 mod asked;
 mod audit;
+mod background;
 mod ccm;
 mod chart;
 mod chart_values;
@@ -59,6 +60,7 @@ mod kubeconfig;
 mod list;
 mod located;
 mod log;
+mod logs;
 mod man;
 mod manager;
 mod monitoring;
@@ -289,6 +291,10 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::OpenStack(OpenStack::Restore(args)) => {
             deploy::restore(&args, &environment, stop_on_signal()?, say).await
         }
+        Command::OpenStack(OpenStack::Fault(args)) => {
+            print(&deploy::fault(&args, &environment).await?)
+        }
+        Command::OpenStack(OpenStack::Sample) => print_document(deploy::SAMPLE),
         Command::OpenStack(OpenStack::Status(args)) => {
             print(&deploy::status(&args, &environment).await?)
         }
@@ -315,6 +321,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         Command::Events(args) => {
             events::run(&args, &environment, stop_if(args.watch)?, print).await
         }
+        Command::Logs(args) => logs::run(&args, &environment, stop_if(args.follow)?, print).await,
         Command::Rollout(args) => rolling::run(&args, &environment, print, say).await,
         Command::Topology(Topology::Plan(args)) => {
             print(&planning::run(&args, &environment).await?)

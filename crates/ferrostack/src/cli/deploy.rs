@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::OutputArg;
 use super::values::duration;
+use super::{Output, OutputArg};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpenStack {
@@ -25,6 +25,12 @@ pub(crate) enum OpenStack {
     Delete(OpenStackDelete),
     /// Check a parameter file, and print the configuration files of the services.
     Config(OpenStackConfig),
+    /// Let a part of a simulated cloud fail, or mend it; without a fault, list what is faulty.
+    ///
+    /// The faults stay until they are mended, also when the cloud starts again.
+    Fault(OpenStackFault),
+    /// Print a parameter file with every field, its default and a comment, to be edited.
+    Sample,
     /// Show what would be created, changed and deleted in a cluster, without changing anything.
     ///
     /// Every object is sent to the API server as a dry run. The exit status is 0 if there is nothing to do, 2 if
@@ -93,10 +99,13 @@ pub(crate) struct OpenStackUp {
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     pub(crate) set: Vec<String>,
     /// Exit with 0 once every step is ready, or with 1 at the timeout.
-    #[arg(long)]
+    #[arg(long, group = "awaited")]
     pub(crate) exit_when_ready: bool,
-    /// Timeout of --exit-when-ready, such as `90s` or `10m`.
-    #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration, requires = "exit_when_ready")]
+    /// Run a simulated cloud in the background, and return once it is ready; see also `logs` and `down`.
+    #[arg(long, group = "awaited")]
+    pub(crate) detach: bool,
+    /// Timeout of --exit-when-ready and --detach, such as `90s` or `10m`.
+    #[arg(long, default_value = "30m", value_name = "DURATION", value_parser = duration, requires = "awaited")]
     pub(crate) timeout: Duration,
     /// Where the cloud runs, if not in a cluster of your own.
     #[arg(long, value_enum, value_name = "PLACE", conflicts_with_all = ["kubeconfig", "context"])]
@@ -114,6 +123,54 @@ pub(crate) enum On {
     Simulated,
     /// On a Kubernetes of one node, which the scripts of a source checkout set up on this machine, as root.
     ThisMachine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenStackFault {
+    #[command(subcommand)]
+    pub(crate) command: Option<FaultCommand>,
+    /// Data directory of the simulated cluster [default: ~/.local/share/ferrostack-openstack].
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Output format.
+    #[arg(short, long, value_enum, default_value_t = Output::Text, global = true)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FaultCommand {
+    /// Turn off a node.
+    Node {
+        /// Name of the node.
+        name: String,
+        /// Turn it on again.
+        #[arg(long)]
+        mend: bool,
+    },
+    /// Take an image from all nodes. Containers that run go on.
+    Image {
+        /// Name of the image, as in a Pod.
+        image: String,
+        /// Put it there again.
+        #[arg(long)]
+        mend: bool,
+    },
+    /// Let containers of a name end whenever they run: services crash, and tasks fail.
+    Container {
+        /// Name of the container, such as nova-api.
+        name: String,
+        /// Exit status.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        status: u8,
+        /// Log of the container.
+        #[arg(long, value_name = "TEXT")]
+        log: Option<String>,
+        /// Let them run again.
+        #[arg(long, conflicts_with_all = ["status", "log"])]
+        mend: bool,
+    },
+    /// Mend everything.
+    MendAll,
 }
 
 #[derive(Debug, Args)]

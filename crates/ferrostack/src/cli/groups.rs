@@ -160,6 +160,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "wait_providers",
             "wait_provider_timeout",
             "watch",
+            "follow",
             "timeout",
             "confirm_within",
         ],

@@ -1,4 +1,4 @@
-//! The flags of `wait` and `events`.
+//! The flags of `wait`, `events` and `logs`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -80,6 +80,22 @@ pub(crate) struct Events {
     pub(crate) watch: bool,
     #[command(flatten)]
     pub(crate) output: OutputArg,
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Machine whose console is printed, as in machine/NAME; an openstackmachine or openstackserver, too [default: the log of
+    /// `up --detach`].
+    #[arg(num_args = 0..=2)]
+    pub(crate) object: Vec<String>,
+    /// Keep running, and print every new line of the log, until `up` ends.
+    #[arg(short, long, conflicts_with = "object")]
+    pub(crate) follow: bool,
+    /// Number of lines at the end that are printed [default: all].
+    #[arg(long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

@@ -113,6 +113,8 @@ impl Place {
         let client = management.client.clone();
         programs.serve(client.clone());
         let mut running = JoinSet::new();
+        let faults = options.faults.clone();
+        running.spawn(faults.follow(client.clone(), stop.clone()));
         running.spawn(nodes::run(client.clone(), options, stop.clone()));
         let (listener, openstack) = up::listen_for_openstack(&data).await?;
         let router = programs.gateway(&openstack);

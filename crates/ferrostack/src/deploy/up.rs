@@ -1,5 +1,6 @@
 //! `openstack up`: makes or changes a cloud, and runs its controller.
 
+mod detach;
 mod lines;
 pub(super) mod parameters;
 pub(super) mod report;
@@ -47,6 +48,9 @@ pub(crate) async fn up(
     say: impl Fn(&str),
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
+    if args.detach {
+        return detach::run(args, environment, shutdown, say).await;
+    }
     let mut report = Report::new(args.output.output, environment, &say);
     let defaults = match args.on {
         Some(On::ThisMachine) => machine::defaults(),
@@ -456,7 +460,7 @@ async fn announce(
     };
     let event = json!({"ready": {"name": name, "namespace": namespace, "seconds": seconds,
         "cloudsYaml": file, "dashboard": dashboard, "requests": report::counts(requests)}});
-    let mut lines = vec![format!("ready after {seconds:.1} s: {steps} steps")];
+    let mut lines = vec![format!("{} {seconds:.1} s: {steps} steps", report::READY)];
     lines.extend(file.map(|file| {
         let file = quoted_text(&file);
         format!("OS_CLIENT_CONFIG_FILE={file} openstack --os-cloud {name} {command}")

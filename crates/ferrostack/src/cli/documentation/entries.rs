@@ -33,7 +33,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
         .chain(&openstack::ENTRIES)
 }
 
-const ENTRIES: [Entry; 65] = [
+const ENTRIES: [Entry; 66] = [
     entry(
         "",
         "simulated-cluster.md",
@@ -113,6 +113,20 @@ const ENTRIES: [Entry; 65] = [
             (
                 "Follow the warnings about a machine",
                 "ferrostack events machine/demo-md-0-x --types Warning --watch",
+            ),
+        ],
+    ),
+    entry(
+        "logs",
+        "why.md",
+        &[
+            (
+                "Follow the log of an `up` in the background",
+                "ferrostack logs --follow",
+            ),
+            (
+                "Print the last lines of the console of a machine's server",
+                "ferrostack logs machine/demo-md-0-x --tail 50",
             ),
         ],
     ),

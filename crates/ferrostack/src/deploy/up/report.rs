@@ -15,6 +15,14 @@ use crate::environment::Environment;
 use crate::output::{self, Screen};
 use crate::picture::{self, SIMULATED};
 
+/// Beginning of the line about a cloud that is ready.
+pub(super) const READY: &str = "ready after";
+
+/// True if a line of `openstack up`, as text or JSON, says that the cloud is ready.
+pub(super) fn is_ready(line: &str) -> bool {
+    line.starts_with(READY) || line.starts_with(r#"{"ready":"#)
+}
+
 /// Printed state of a cloud.
 pub(in crate::deploy) struct Report<'a> {
     say: &'a dyn Fn(&str),

@@ -2,7 +2,7 @@
 
 use super::{Entry, entry};
 
-pub(super) const ENTRIES: [Entry; 12] = [
+pub(super) const ENTRIES: [Entry; 18] = [
     entry(
         "openstack",
         "openstack.md",
@@ -124,6 +124,57 @@ pub(super) const ENTRIES: [Entry; 12] = [
                 "ferrostack openstack config nova --explain scheduler.workers",
             ),
         ],
+    ),
+    entry(
+        "openstack fault",
+        "openstack.md",
+        &[
+            ("List what is faulty", "ferrostack openstack fault"),
+            (
+                "Let a service of the rehearsal crash",
+                "ferrostack openstack fault container nova-api --log no-database",
+            ),
+        ],
+    ),
+    entry(
+        "openstack fault node",
+        "openstack.md",
+        &[
+            ("Turn off a node", "ferrostack openstack fault node node-0"),
+            (
+                "Turn it on again",
+                "ferrostack openstack fault node node-0 --mend",
+            ),
+        ],
+    ),
+    entry(
+        "openstack fault image",
+        "openstack.md",
+        &[(
+            "Take an image from all nodes",
+            "ferrostack openstack fault image ferrostack-openstack:2026.1",
+        )],
+    ),
+    entry(
+        "openstack fault container",
+        "openstack.md",
+        &[(
+            "Let the containers of a name end with a status and a log",
+            "ferrostack openstack fault container keystone-api --status 3 --log no-database",
+        )],
+    ),
+    entry(
+        "openstack fault mend-all",
+        "openstack.md",
+        &[("Mend everything", "ferrostack openstack fault mend-all")],
+    ),
+    entry(
+        "openstack sample",
+        "openstack.md",
+        &[(
+            "Write a parameter file to be edited",
+            "ferrostack openstack sample > cloud.yaml",
+        )],
     ),
     entry(
         "openstack plan",
