@@ -1,3 +1,3 @@
-//! Keys and words that the controller and the node agree on.
+//! Keys and values of the publish and volume contexts, shared by controller and node.
 
 pub use csi_spec::context::{DRIVER, FIRST_ATTACH, FORMAT, RESIZE, SIZE, ZONE};

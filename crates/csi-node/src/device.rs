@@ -1,9 +1,9 @@
-//! The disk of a volume: found by its serial, never by a name that Nova guessed.
+//! Disk of a volume, found by its serial, never by the device name of Nova's answer, a guess.
 //!
-//! The kernel's own attributes are read first, since they need no udev: the serial of virtio-blk (cut at 20 characters),
-//! page 0x80 of SCSI, the serial of NVMe, and the world wide name. Then come the links of udev that the Go driver knows,
-//! then the address on the bus, which the metadata service lists. A disk with several paths is used through the
-//! device-mapper device that holds them.
+//! Order of the search, by [`Search`]: attributes of the kernel first, without need of udev: the serial of virtio-blk
+//! (cut at 20 characters), page 0x80 of SCSI, the serial of NVMe, and the world wide name. Next are the links of udev
+//! known to the Go driver, and last the bus address, as the metadata service lists one. A disk with several paths is
+//! used through its device-mapper multipath device.
 
 mod search;
 mod serial;
@@ -15,68 +15,68 @@ pub use search::{Addresses, Search};
 pub(crate) use serial::is_volume;
 pub use wait::{Expected, Unusable, wait};
 
-/// A disk that has been found.
+/// Disk of a volume, as the machine has it now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// As below `/sys/block`: `vda`, `dm-0`.
+    /// Name below `/sys/block`: `vda`, `dm-0`.
     pub name: String,
-    /// Its node: `/dev/vda`.
+    /// Device node: `/dev/vda`.
     pub path: PathBuf,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What identified it, for messages: `serial 0123…`, `link virtio-0123…`.
+    /// Evidence for the match, for messages: `serial 0123…`, `link virtio-0123…`.
     pub by: String,
-    /// What is on top of it, such as a LUKS or LVM device that a pod has opened on a block volume.
+    /// Device on top of this one, such as a LUKS or LVM device opened by a pod on a block volume.
     pub holder: Option<String>,
 }
 
-/// What a disk is plugged into.
+/// Bus of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bus {
     /// NVMe.
     Nvme,
-    /// SCSI, also that of virtio.
+    /// SCSI, including virtio-scsi.
     Scsi,
     /// virtio-blk.
     Virtio,
 }
 
-/// Why a search has no single answer.
+/// Failure of [`Devices::find`].
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// More than one disk is the volume.
     #[error("several disks have the serial of volume {volume}: {disks}")]
     Ambiguous {
-        /// Its id.
+        /// Id of the volume.
         volume: String,
-        /// Their names.
+        /// Names of the disks, separated by commas.
         disks: String,
     },
     /// An attribute of a disk cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// File of the attribute.
         path: PathBuf,
-        /// Why.
+        /// Error of the read.
         source: std::io::Error,
     },
 }
 
-/// How the disks of a machine are found.
+/// Access to the disks of a machine: sysfs and udev ([`Search`]), or a model in tests.
 pub trait Devices: Send + Sync + 'static {
-    /// The disk of a volume, if the machine has it.
+    /// Looks for the disk of a volume, by the id of the volume. `None` if the machine has no such disk.
     ///
     /// # Errors
-    /// There is more than one.
+    /// [`Error::Ambiguous`] if several disks match, [`Error::Unreadable`] if an attribute cannot be read.
     fn find(&self, volume: &str) -> Result<Option<Disk>, Error>;
 
-    /// Makes the kernel look for new disks, and for the size of this one.
+    /// Makes the kernel scan for new disks, and read the size of `disk` again.
     fn rescan(&self, disk: Option<&Disk>);
 
-    /// The bus of each disk, without those that are made of software.
+    /// Bus of each disk of hardware; disks made of software, such as loop devices, are left out.
     fn buses(&self) -> Vec<Bus>;
 
-    /// True if a device with this number exists.
+    /// True if the kernel has a block device with this number.
     fn exists(&self, major: u32, minor: u32) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! File systems: made, checked and grown by their own programs, measured by ourselves.
+//! File systems: made, checked and grown by their own programs; measured by `statvfs`.
 
 use std::fmt;
 use std::io;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::probe::FileSystem;
 use crate::program;
 
-/// Even the largest is made in seconds: tables are written later, by the kernel.
+/// Time limit of mkfs. Even a large file system is made in seconds: the kernel writes its tables later.
 const MAKING: Duration = Duration::from_secs(10 * 60);
-/// A check, and growth, can read all of a large one.
+/// Time limit of a check, and of growth: both can read all of a large file system.
 const CHECKING: Duration = Duration::from_secs(60 * 60);
-/// What a file system may leave at the end of a device: less than the smallest group.
+/// Bytes that a file system may leave unused at the end of a device: less than the smallest block group.
 const REST: u64 = 16 << 20;
 
-/// The kinds that are made.
+/// Types of file systems that the driver makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// btrfs.
@@ -31,16 +31,16 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, by name.
+    /// All types, sorted by name.
     pub const ALL: [Self; 5] = [Self::Btrfs, Self::Ext2, Self::Ext3, Self::Ext4, Self::Xfs];
 
-    /// As StorageClasses write it; ext4 if nothing is asked for.
+    /// Parses the type as in a StorageClass; an empty text is ext4. `None` for an unknown type.
     pub fn parse(text: &str) -> Option<Self> {
         let wanted = if text.is_empty() { "ext4" } else { text };
         Self::ALL.into_iter().find(|kind| kind.as_str() == wanted)
     }
 
-    /// As StorageClasses and `mount -t` write it.
+    /// Name of the type, as in a StorageClass and for `mount -t`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Btrfs => "btrfs",
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// What the kernel mounts as each other: all are read by the driver of ext4.
+    /// True for ext2, ext3 and ext4: the kernel's driver of ext4 mounts all three.
     pub fn is_ext(self) -> bool {
         matches!(self, Self::Ext2 | Self::Ext3 | Self::Ext4)
     }
@@ -63,18 +63,18 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Makes a file system on a device that is blank. `over`: also on what an interrupted mkfs has left.
+/// Makes a file system on a blank device; with `over`, also over the rest of an interrupted mkfs.
 ///
-/// Nothing is discarded first, since there is nothing. XFS and btrfs look for another file system themselves and refuse,
-/// unless `over` is set.
+/// mkfs discards nothing first: the device is blank. Without `over`, mkfs.xfs and mkfs.btrfs look for another file
+/// system themselves and refuse to overwrite one.
 ///
 /// # Errors
-/// The program is absent, failed, or took ten minutes.
+/// The program is absent, fails, or takes more than ten minutes.
 pub fn make(kind: Kind, device: &Path, over: bool) -> Result<(), program::Error> {
     let force = |option: &'static str| if over { vec![option] } else { Vec::new() };
     let (program, options) = match kind {
         Kind::Btrfs => ("mkfs.btrfs", [vec!["-K"], force("-f")].concat()),
-        // Without -F it asks whether to use a whole disk.
+        // Without -F, mke2fs asks whether to use a whole disk.
         Kind::Ext2 => ("mkfs.ext2", vec!["-F", "-m0", "-E", "nodiscard"]),
         Kind::Ext3 => ("mkfs.ext3", vec!["-F", "-m0", "-E", "nodiscard"]),
         Kind::Ext4 => ("mkfs.ext4", vec!["-F", "-m0", "-E", "nodiscard"]),
@@ -85,13 +85,13 @@ pub fn make(kind: Kind, device: &Path, over: bool) -> Result<(), program::Error>
     program::run(program, &args, MAKING).map(drop)
 }
 
-/// Replays the journal and repairs what can be repaired without questions, before the first mount. XFS and btrfs do that
-/// when they are mounted.
+/// Replays the journal and makes safe repairs before the first mount. No-op for XFS and btrfs, whose drivers do both on
+/// a mount.
 ///
 /// # Errors
-/// Errors are left, and a person has to decide.
+/// Errors are left for the administrator to decide, or e2fsck does not run.
 pub fn repair(kind: Kind, device: &Path) -> Result<(), program::Error> {
-    // 1: errors were corrected; 2: a restart is wanted, which is for mounted ones.
+    // Exit codes of e2fsck. 1: errors were corrected; 2: also, and a mounted file system would need a reboot.
     const CORRECTED: [i32; 3] = [0, 1, 2];
     if !kind.is_ext() {
         return Ok(());
@@ -112,7 +112,7 @@ pub fn repair(kind: Kind, device: &Path) -> Result<(), program::Error> {
 /// Grows a mounted file system to the size of its device.
 ///
 /// # Errors
-/// What the program answers.
+/// The program of the [`Kind`] is absent, fails, or takes more than an hour.
 pub fn grow_mounted(kind: Kind, device: &Path, at: &Path) -> Result<(), program::Error> {
     match kind {
         Kind::Btrfs => {
@@ -130,10 +130,11 @@ pub fn grow_mounted(kind: Kind, device: &Path, at: &Path) -> Result<(), program:
     .map(drop)
 }
 
-/// Grows one that is not mounted, after the check that this needs. XFS and btrfs grow only while mounted.
+/// Grows an unmounted ext file system, after the check demanded by resize2fs. No-op for XFS and btrfs, which grow only
+/// while mounted.
 ///
 /// # Errors
-/// What the programs answer.
+/// e2fsck or resize2fs is absent, fails, or takes more than an hour.
 pub fn grow_unmounted(kind: Kind, device: &Path) -> Result<(), program::Error> {
     if !kind.is_ext() {
         return Ok(());
@@ -152,7 +153,7 @@ pub fn grow_unmounted(kind: Kind, device: &Path) -> Result<(), program::Error> {
     program::run("resize2fs", &[device], CHECKING).map(drop)
 }
 
-/// True if the kernel lets this process grow a mounted ext: what has CAP_SYS_RESOURCE may.
+/// True if the kernel lets this process grow a mounted ext file system: the process has CAP_SYS_RESOURCE.
 #[must_use]
 pub fn may_grow_mounted() -> bool {
     const SYS_RESOURCE: u64 = 1 << 24;
@@ -160,18 +161,19 @@ pub fn may_grow_mounted() -> bool {
     effective(&status).is_some_and(|capabilities| capabilities & SYS_RESOURCE != 0)
 }
 
-/// The effective capabilities that a process's status in /proc names.
+/// Effective capabilities in `/proc/PID/status`, as a bit mask.
 fn effective(status: &str) -> Option<u64> {
     let mut lines = status.lines();
     let value = lines.find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(value.trim(), 16).ok()
 }
 
-/// True if a file system covers its device; `counted` is what `statvfs` says of a mounted one, whose superblock on the
-/// device may be old.
+/// True if a file system covers its device of `device` bytes. `counted`: bytes by `statvfs` if mounted, since the
+/// superblock on the device may then be old.
 pub fn covers(found: &FileSystem, counted: Option<u64>, device: u64) -> bool {
     let covered = match counted {
-        // ext counts its own tables out; its superblock is in the page cache of the device, which is read instead.
+        // statvfs of ext leaves out the tables; the superblock, read from the page cache of the device, has the whole
+        // size.
         Some(counted) if !found.kind.starts_with("ext") => counted.saturating_add(found.log),
         _ => found.bytes,
     };
@@ -181,22 +183,22 @@ pub fn covers(found: &FileSystem, counted: Option<u64>, device: u64) -> bool {
 /// Bytes and inodes of a mounted file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes.
+    /// Bytes, without the file system's own tables.
     pub total: u64,
-    /// For users other than root.
+    /// Free bytes for users other than root.
     pub available: u64,
-    /// Bytes.
+    /// Bytes in use.
     pub used: u64,
-    /// Number; 0 where they are not limited.
+    /// Number of inodes; 0 if the file system has no limit.
     pub inodes: u64,
-    /// Number.
+    /// Number of free inodes.
     pub inodes_free: u64,
 }
 
-/// What `statvfs` says.
+/// Measures a mounted file system by `statvfs`.
 ///
 /// # Errors
-/// What the kernel answers.
+/// Error of the system call.
 pub fn usage(path: &Path) -> io::Result<Usage> {
     let stat = rustix::fs::statvfs(path)?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);

@@ -1,6 +1,6 @@
-//! Whether a device is formatted: the one decision that cannot be undone.
+//! Decision to format a device: the one step that cannot be undone.
 //!
-//! [`decide`] is pure. Anything that is not known for certain refuses, and is asked again.
+//! [`decide`] is pure. Every uncertainty is a [`Refusal`]; a later call decides again.
 
 pub mod mark;
 
@@ -9,21 +9,21 @@ use std::fmt;
 use crate::filesystem::Kind;
 use crate::probe::{Content, Error, FileSystem};
 
-/// When a device counts as empty.
+/// Condition under which a device counts as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It reads as zeros.
+    /// The device reads as zeros.
     #[default]
     Blank,
-    /// It reads as zeros, or it is attached for the first time and nothing is recognised on it: for storage whose new
-    /// volumes are not zero.
+    /// The device reads as zeros; or the volume is attached for the first time and no content is recognised. For
+    /// storage whose new volumes are not zero.
     FirstAttach,
-    /// Nothing is recognised on it, as the Go driver does it.
+    /// No content is recognised: the rule of the Go driver, which asks `blkid`.
     Blkid,
 }
 
 impl Mode {
-    /// The parameter `format` of a StorageClass.
+    /// Parses the parameter `format` of a StorageClass; empty is [`Mode::Blank`].
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "" | "blank" => Some(Self::Blank),
@@ -34,57 +34,56 @@ impl Mode {
     }
 }
 
-/// What is asked for, and what is known of the device besides its content.
+/// Wish of the caller, and facts about the device besides its content.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The file system that the volume is to have.
+    /// Type of file system for the volume.
     pub kind: Kind,
-    /// When the device counts as empty.
+    /// Condition under which the device counts as empty.
     pub mode: Mode,
-    /// The cloud says that the volume has not been attached before.
+    /// True if the cloud reports that the volume was never attached before.
     pub first_attach: bool,
-    /// It will be mounted for reading alone.
+    /// True if the volume will be mounted read-only.
     pub read_only: bool,
 }
 
-/// What is done.
+/// Result of [`decide`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It has the file system.
+    /// Mount the file system that the device has.
     Mount(FileSystem),
-    /// It is formatted. What is there then comes from an mkfs that was interrupted, or is no
-    /// data of anybody.
+    /// Format the device. Any content is the rest of an interrupted mkfs, or nobody's data.
     Make {
-        /// What is there does not stop mkfs.
+        /// True if mkfs has to overwrite content.
         over: bool,
     },
-    /// Neither.
+    /// Neither mount nor format.
     Refuse(Refusal),
 }
 
-/// Why a device is neither mounted nor formatted.
+/// Reason why a device is neither mounted nor formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It has data of a kind that nobody knows.
+    /// The device has data of an unknown kind.
     NotKnown(String),
-    /// It cannot be read, or something uses it: what is on it is another question.
+    /// The device cannot be read, or is in use; its content does not matter then.
     NotUsable(String),
-    /// Somebody is making a file system, and it is not the driver.
+    /// The superblock says that mkfs or a conversion of another program is at work.
     Unfinished(&'static str),
-    /// It has something else.
+    /// The device has other content: a partition table, LUKS, RAID, swap.
     Occupied(String),
-    /// It has a file system of another kind.
+    /// The device has a file system of another type.
     OtherKind {
-        /// What it has.
+        /// Type on the device.
         found: &'static str,
-        /// What is asked for.
+        /// Type that the caller wants.
         wanted: Kind,
     },
-    /// It has nothing, and is to be read.
+    /// The device is blank, and the volume is read-only.
     NothingToRead,
 }
 
-/// The table.
+/// Decides by the content of the device. Pure.
 pub fn decide(content: &Result<Content, Error>, wanted: &Wanted) -> Decision {
     let content = match content {
         Ok(content) => content,
@@ -99,7 +98,7 @@ pub fn decide(content: &Result<Content, Error>, wanted: &Wanted) -> Decision {
         Content::FileSystem(found) => return mount(found, wanted.kind),
         Content::Blank => false,
         Content::HalfFormatted(_) => true,
-        // Whatever the mode: a converted or damaged one has data.
+        // In every mode: a converted or damaged file system has data.
         Content::Unfinished(kind) => return Decision::Refuse(Refusal::Unfinished(kind)),
         Content::Unknown(_) if unknown_is_empty => true,
         Content::Unknown(_) => {
@@ -115,7 +114,8 @@ pub fn decide(content: &Result<Content, Error>, wanted: &Wanted) -> Decision {
     Decision::Make { over }
 }
 
-/// Whatever the mode: a device that has a file system has data, also on a first attachment that is repeated.
+/// Decision for a device with a file system. In every mode such a device has data, also if a first attachment is
+/// repeated.
 fn mount(found: &FileSystem, wanted: Kind) -> Decision {
     match Kind::parse(found.kind) {
         Some(kind) if kind == wanted || kind.is_ext() && wanted.is_ext() => {
@@ -128,7 +128,7 @@ fn mount(found: &FileSystem, wanted: Kind) -> Decision {
     }
 }
 
-/// With what to do.
+/// Message with the reason and the next step for the user.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,21 +1,18 @@
-//! The node half of the Cinder CSI driver. It knows no cloud: what it needs of one comes with the call, from the
-//! metadata of its server, and from the disks of the machine.
+//! Node half of the Cinder CSI driver, without access to the cloud. Facts about the cloud come with the call, from the
+//! metadata of the server, and from the disks of the machine.
 //!
-//! ```text
-//!   node          the calls: parsed, locked, done
-//!   registration  the kubelet learns of the driver
-//!   context       what controller and node agree on
-//!
-//!   device        the disk of a volume, by its serial
-//!   probe         what a disk contains
-//!   format        whether it is formatted (pure)
-//!   filesystem    made, checked, grown, measured
-//!   mount         what is mounted at a path, what is done about it
-//!   mountinfo     what is mounted
-//!   program       programs, with a time limit
-//!   metadata      which server this is, and in which zone
-//!   limits        how many volumes it takes (pure)
-//! ```
+//! - [`node`]: calls of the CSI node service: parsed, locked, done
+//! - [`registration`]: registration with the kubelet
+//! - [`context`]: keys shared with the controller
+//! - [`device`]: disk of a volume, by its serial
+//! - [`probe`]: content of a disk
+//! - [`format`](mod@format): decision to format (pure)
+//! - [`filesystem`]: mkfs, check, growth, usage
+//! - [`mount`]: state of a mount point, and the steps to the wanted state
+//! - [`mountinfo`]: mounts of this process
+//! - [`program`]: programs with a time limit
+//! - [`metadata`]: id and zone of this server
+//! - [`limits`]: number of volumes for this server (pure)
 
 pub mod context;
 pub mod device;

@@ -1,10 +1,11 @@
-//! How many volumes this server can take, which no API says.
+//! Number of volumes that this server can take. No API of OpenStack answers that.
 
 use crate::device::Bus;
 
-/// What the scheduler is to believe: the option if there is one, otherwise the slots of the bus less what other disks use.
+/// Limit for the scheduler: `option` if set, otherwise the slots of the bus less the disks of others. `ours`: disks
+/// that are volumes of this driver.
 ///
-/// As with the Go driver, 0 stands for no limit, and what is negative or above 256 for 256.
+/// As in the Go driver, 0 means no limit; a value below 0 or above 256 counts as 256.
 pub fn volumes(option: Option<i64>, disks: &[Bus], ours: usize) -> i64 {
     const MOST: i64 = 256;
     if let Some(option) = option {
@@ -16,18 +17,18 @@ pub fn volumes(option: Option<i64>, disks: &[Bus], ours: usize) -> i64 {
     }
     let others = disks.len().saturating_sub(ours);
     let slots = slots(disks).saturating_sub(others);
-    // 0 would be no limit.
+    // 0 would mean no limit.
     i64::try_from(slots).unwrap_or(MOST).clamp(1, MOST)
 }
 
-/// Of the bus on which most disks are: Nova attaches a volume to the bus that the image names.
+/// Slots of the [`Bus`] with most disks: Nova attaches a volume to the bus that the image names.
 fn slots(disks: &[Bus]) -> usize {
     let count = |bus: Bus| disks.iter().filter(|one| **one == bus).count();
     let most = [Bus::Scsi, Bus::Virtio, Bus::Nvme]
         .into_iter()
         .max_by_key(|bus| count(*bus));
     match most {
-        // Each disk takes a PCI slot, of which libvirt leaves 26 at least.
+        // Each disk takes a PCI slot; libvirt leaves at least 26 free.
         Some(Bus::Virtio | Bus::Nvme) if !disks.is_empty() => 26,
         _ => 256,
     }

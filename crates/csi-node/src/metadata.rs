@@ -1,5 +1,5 @@
-//! What the cloud tells a server about itself: `openstack/latest/meta_data.json`, from a config drive, which is read
-//! without being mounted, or from the metadata service.
+//! Metadata of this server: `openstack/latest/meta_data.json`, read from a config drive without a mount, or from the
+//! metadata service.
 
 mod drive;
 mod facts;
@@ -22,32 +22,32 @@ pub use drive::{Drives, read_image};
 pub use facts::{Bus, Facts, Invalid};
 pub use service::Service;
 
-/// The file, on a config drive and below the address of the service.
+/// Path of the document, on a config drive and below the address of the service.
 const FILE: &str = "openstack/latest/meta_data.json";
-/// No server has more.
+/// Limit for the document in bytes; no server has more.
 const LARGEST: usize = 1 << 20;
-/// How long facts are believed: a server that was migrated is in another zone.
+/// Time until [`Facts`] are read again: a live migration may move the server to another zone.
 const AGE: Duration = Duration::from_secs(10 * 60);
 
-/// Where the facts come from.
+/// Source of the [`Facts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A disk labelled config-2.
+    /// Disk with the label config-2.
     ConfigDrive,
     /// The metadata service.
     Service,
 }
 
-/// `search-order` of cloud.conf names something else.
+/// `search-order` of cloud.conf has an unknown name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("search-order has `{0}`: it takes configDrive and metadataService, separated by commas")]
 pub struct BadOrder(String);
 
 impl Source {
-    /// The value of `search-order`, `configDrive,metadataService` if it is empty.
+    /// Parses `search-order` of cloud.conf; if empty, `configDrive,metadataService`.
     ///
     /// # Errors
-    /// A name that is neither.
+    /// A name other than these two.
     pub fn order(text: &str) -> Result<Vec<Self>, BadOrder> {
         if text.trim().is_empty() {
             return Ok(vec![Self::ConfigDrive, Self::Service]);
@@ -63,26 +63,26 @@ impl Source {
     }
 }
 
-/// Why a source has no facts.
+/// Reason why a source has no facts.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The config drive.
+    /// The config drive is absent or damaged.
     #[error(transparent)]
     Drive(#[from] drive::Error),
-    /// What was read is no such document.
+    /// The document is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),
-    /// The metadata service.
+    /// The metadata service has no answer.
     #[error(transparent)]
     Service(#[from] service::Error),
 }
 
-/// No source has them.
+/// No [`Source`] has an answer: one reason for each.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing says which server this is: {}", .0.join("; "))]
 pub struct NoFacts(Vec<String>);
 
-/// The facts of this server, read again after ten minutes, and after a failure at the next question.
+/// [`Facts`] of this server, kept for ten minutes; after a failure the next call reads again.
 pub struct Metadata {
     order: Vec<Source>,
     drives: Drives,
@@ -91,7 +91,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Asks the sources in this order.
+    /// Reader of the sources, in this order.
     pub fn new(order: Vec<Source>, drives: Drives, service: Service) -> Self {
         Self {
             order,
@@ -101,11 +101,11 @@ impl Metadata {
         }
     }
 
-    /// The facts. Old ones are better than none: they are returned while no source answers, and for ever where one answers
-    /// for another server.
+    /// Facts of this server. Old facts are better than none: the last ones are returned while no source answers, and
+    /// forever if a source answers for another server.
     ///
     /// # Errors
-    /// No source has ever answered.
+    /// No source has answered since the start.
     pub async fn facts(&self) -> Result<Facts, NoFacts> {
         let mut last = self.last.lock().await;
         if let Some((at, facts)) = &*last
@@ -131,9 +131,9 @@ impl Metadata {
         }
     }
 
-    /// Where the disk of a volume is, by the metadata service, for a thread that may wait: it is asked for two seconds, and
-    /// after a failure not again for a minute, since most clouds have no use for it; never if
-    /// `search-order` leaves it out.
+    /// Function that finds the bus address of the disk of a volume in the answer of the metadata service. It blocks for
+    /// two seconds at most. After a failure the service has a pause of a minute, since most clouds need no addresses.
+    /// `None` always if `search-order` leaves out the service.
     pub fn addresses(self: &Arc<Self>) -> Addresses {
         const PATIENCE: Duration = Duration::from_secs(2);
         const PAUSE: Duration = Duration::from_secs(60);
@@ -155,10 +155,10 @@ impl Metadata {
         })
     }
 
-    /// The disks that the metadata service lists now: the config drive knows those of the first boot alone.
+    /// Disks that the metadata service lists now. A config drive lists only the disks of the first boot.
     ///
     /// # Errors
-    /// The service has no answer.
+    /// The service has no answer, or a document that is invalid.
     pub async fn disks(&self) -> Result<Vec<Bus>, Error> {
         let body = self.service.read(FILE).await?;
         Ok(Facts::parse(&body)?.disks)

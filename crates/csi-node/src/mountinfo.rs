@@ -1,31 +1,31 @@
-//! `/proc/self/mountinfo`, read without a program.
+//! Mounts in `/proc/self/mountinfo`, read without a program.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// A mount of this mount namespace.
+/// Mount of this mount namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Of the mount.
+    /// Id of the mount.
     pub id: u64,
-    /// The mount below.
+    /// Id of the mount below.
     pub parent: u64,
-    /// Of the file system's device: of btrfs it is no device's.
+    /// Major number of the file system's device. For btrfs a number of no block device.
     pub major: u32,
-    /// The second half of the number.
+    /// Minor number.
     pub minor: u32,
-    /// What of the file system is mounted: `/` unless it is a bind mount of a part.
+    /// Part of the file system that is mounted: `/`, except for a bind mount of a part.
     pub root: PathBuf,
-    /// Where it is mounted.
+    /// Mount point.
     pub target: PathBuf,
-    /// Of this mount: `ro`, `noatime`.
+    /// Flags of this mount: `ro`, `noatime`.
     pub options: Vec<String>,
-    /// As `mount -t` takes it.
+    /// Type of the file system, as for `mount -t`.
     pub fs_type: OsString,
-    /// The device, or what was given for it.
+    /// Device node, or the text that was given in its place.
     pub source: OsString,
-    /// Of the file system.
+    /// Options of the file system, shared by its mounts.
     pub super_options: String,
 }
 
@@ -36,29 +36,29 @@ impl Mount {
     }
 }
 
-/// A line that is none: what is mounted is then not known.
+/// Line of mountinfo with a missing field. The list of mounts is then unknown, not empty.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of mountinfo has no {field}")]
 pub struct Malformed {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is absent or wrong.
+    /// Name of the missing or invalid field.
     pub field: &'static str,
 }
 
-/// The mounts of this process, the last mounted last.
+/// Mounts of this process, the latest last.
 ///
 /// # Errors
-/// The file cannot be read, or has a line that is no mount.
+/// `/proc/self/mountinfo` cannot be read, or has a [`Malformed`] line.
 pub fn read() -> std::io::Result<Vec<Mount>> {
     let content = std::fs::read("/proc/self/mountinfo")?;
     parse(&content).map_err(std::io::Error::other)
 }
 
-/// The mounts of a file.
+/// Parses the content of a mountinfo file.
 ///
 /// # Errors
-/// The first line that is no mount: without it a mount could be overlooked, and another one stacked on it.
+/// The first [`Malformed`] line: ignoring it could hide a mount, and the next mount would be stacked on top.
 pub fn parse(content: &[u8]) -> Result<Vec<Mount>, Malformed> {
     let lines = content.split(|byte| *byte == b'\n').enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty());
@@ -73,12 +73,12 @@ pub fn parse(content: &[u8]) -> Result<Vec<Mount>, Malformed> {
         .collect()
 }
 
-/// Those that are mounted exactly there, in the order in which they were mounted: the last one is seen.
+/// Mounts at exactly this path, in mount order: the last one is visible.
 pub fn at<'a>(mounts: &'a [Mount], target: &Path) -> Vec<&'a Mount> {
     mounts.iter().filter(|one| one.target == target).collect()
 }
 
-/// `36 35 98:0 /root /target rw,noatime master:1 shared:2 - ext3 /dev/vda rw,errors=continue`
+/// Parses a line: `36 35 98:0 /root /target rw,noatime master:1 shared:2 - ext3 /dev/vda rw,errors=continue`
 fn mount(line: &[u8]) -> Result<Mount, &'static str> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mut next = |name: &'static str| fields.next().filter(|field| !field.is_empty()).ok_or(name);
@@ -121,7 +121,7 @@ fn path(field: &[u8]) -> PathBuf {
     OsString::from_vec(unescaped(field)).into()
 }
 
-/// The kernel writes a blank, a tab, a newline, a backslash and `#` as a backslash and three octal digits.
+/// Decodes the kernel's escapes: blank, tab, newline, backslash and `#` are a backslash and three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,7 +1,7 @@
-//! The calls of the node service.
+//! Calls of the CSI node service.
 //!
-//! A call is parsed, takes the lock of its volume, and does its blocking work on a thread of its own, which goes on when
-//! the caller has left: what is done at each step is seen again by the next call, in mountinfo and on the device.
+//! A call is parsed, takes the lock of its volume, and does its blocking work on a thread of its own. The work goes on
+//! after the caller has left; the next call sees the result of each step in mountinfo and on the device.
 
 mod answers;
 mod expand;
@@ -36,26 +36,26 @@ use crate::limits;
 use crate::metadata::{Metadata, label};
 use crate::mountinfo;
 
-/// How long a call without a deadline waits for a device.
+/// Wait for a device in a call without a deadline.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What is left of the caller's time for everything but the wait.
+/// Share of the caller's time for all work but the wait for a device.
 const RESERVE: Duration = Duration::from_secs(2);
 
-/// What the node service is started with.
+/// Settings of the [`Node`] service.
 pub struct Options {
-    /// `node-volume-attach-limit` of cloud.conf.
+    /// `node-volume-attach-limit` of cloud.conf; `None` for a limit computed by [`limits::volumes`].
     pub volume_limit: Option<i64>,
-    /// True if the zone of the node is in its topology.
+    /// True if the topology of the node has its availability zone.
     pub topology: bool,
-    /// Further labels of the topology.
+    /// Further labels of the topology, by key.
     pub additional_topology: BTreeMap<String, String>,
-    /// Where the nodes of devices are: `/dev`.
+    /// Directory of device nodes: `/dev`.
     pub dev: PathBuf,
-    /// True if what the specification calls alpha is served: the health of volumes.
+    /// True to serve the alpha part of the specification: the health of volumes.
     pub alpha: bool,
 }
 
-/// The node service.
+/// CSI node service. Clones share the locks.
 #[derive(Clone)]
 pub struct Node(Arc<Shared>);
 
@@ -64,20 +64,21 @@ struct Shared {
     devices: Arc<dyn Devices>,
     metadata: Arc<Metadata>,
     locks: lock::Locks,
-    /// A call that only looks: it may hang with a device that is lost, and must not hold up what unmounts it.
+    /// Locks of calls that only read. Such a call may hang with a lost device, and must not block the call that
+    /// unmounts the volume.
     looks: lock::Locks,
 }
 
-/// What the blocking work of a call has.
+/// Environment of the blocking work of a call.
 struct Machine<'a> {
     devices: &'a dyn Devices,
     options: &'a Options,
-    /// How long it may wait for a device.
+    /// Longest wait for a device.
     patience: Duration,
 }
 
 impl Node {
-    /// The service on these disks and facts.
+    /// Service for these disks, with [`Metadata`] as the source of id and zone.
     pub fn new(options: Options, devices: Arc<dyn Devices>, metadata: Arc<Metadata>) -> Self {
         Self(Arc::new(Shared {
             options,
@@ -88,7 +89,8 @@ impl Node {
         }))
     }
 
-    /// Does the work of a call with the lock of its volume.
+    /// Runs the work of a call on a blocking thread while holding the lock of the volume. A second call for the volume
+    /// gets `ABORTED`.
     fn locked<P, T>(
         &self,
         context: Context,
@@ -148,12 +150,12 @@ impl Node {
     }
 }
 
-/// A call whose request is wrong.
+/// Reply to a call with an invalid request.
 fn refused<T: Send + 'static>(status: Status) -> Reply<'static, T> {
     Box::pin(futures::future::ready(Err(status)))
 }
 
-/// Parses the request, then does the work with the lock of the volume.
+/// Parses a request, then runs the work by [`Node::locked`].
 macro_rules! work {
     ($node:expr, $locks:ident, $context:expr, $request:expr, $parse:path, $work:path) => {
         match $parse($request) {
@@ -307,7 +309,7 @@ impl csi_spec::Node for Node {
     }
 }
 
-/// In the paths of the kubelet.
+/// True for paths of the kubelet for volumes of this driver, and of block volumes of any driver.
 fn is_ours(path: &str) -> bool {
     path.contains(&format!("/kubernetes.io/csi/{DRIVER}/"))
         || path.contains("/kubernetes.io/csi/volumeDevices/")

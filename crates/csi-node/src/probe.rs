@@ -1,7 +1,8 @@
-//! What a block device contains: read by ourselves, since the decision to format depends on it.
+//! Content of a block device, read without `blkid`, since the decision to format depends on the answer.
 //!
-//! `blkid` answers that nothing was found with the same exit code as for a device that is absent or has no bytes, and
-//! clients that take it for "empty" have destroyed data. Here a device is [`Content::Blank`] only if every place where a
+//! `blkid` exits with the same code for a device without a known content, an absent device, and a device of 0 bytes;
+//! clients have destroyed data by taking all three for "empty". Here a device is [`Content::Blank`] only if every
+//! possible place of a superblock, a partition table, an encryption header, or a copy of one, was read and is zero.
 //! superblock, a partition table, a header of an encrypted volume, or a copy of one, may be was read and is zero.
 
 mod device;
@@ -16,7 +17,7 @@ pub use device::Device;
 pub use filesystem::FileSystem;
 use places::Sample;
 
-/// Something that can be read at an offset: a block device, or bytes in a test.
+/// Random access for reading: a [`Device`], or bytes in a test.
 pub trait Blocks {
     /// Size in bytes.
     fn size(&self) -> u64;
@@ -24,7 +25,7 @@ pub trait Blocks {
     /// Fills `buffer` from `offset`.
     ///
     /// # Errors
-    /// What the device answers; an end before the buffer is full is one.
+    /// Error of the device, or an end before the buffer is full.
     fn read(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 }
 
@@ -43,55 +44,55 @@ impl Blocks for &[u8] {
     }
 }
 
-/// What a device contains.
+/// Content of a device, as [`probe`] recognises it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// It reads as zeros wherever something could be recognised.
+    /// Zeros at every place that could identify content.
     Blank,
-    /// One that the driver mounts.
+    /// A file system that the driver mounts.
     FileSystem(FileSystem),
-    /// mkfs of the driver was interrupted, as its mark says.
+    /// Rest of an interrupted mkfs of the driver, by its [mark](crate::format::mark).
     HalfFormatted(&'static str),
-    /// A superblock that says that somebody is making the file system: an mkfs that was interrupted, a conversion of
-    /// another file system, or one wrong byte before somebody's data.
+    /// A superblock with the flag of an unfinished mkfs: from another interrupted mkfs, from a conversion, or from one
+    /// wrong byte before somebody's data.
     Unfinished(&'static str),
     /// A LUKS header, or a copy of one.
     Luks,
-    /// A member of something larger, or data of a kind that is no file system: LVM, RAID, swap, ZFS.
+    /// Member of a larger whole, or data other than a file system: LVM, RAID, swap, ZFS.
     Other(&'static str),
-    /// A partition table, of this kind.
+    /// A partition table of this type.
     Partitioned(&'static str),
-    /// Not zero at this offset, and nothing that is recognised.
+    /// Unrecognised bytes, at this offset.
     Unknown(u64),
 }
 
-/// Why nothing can be said of a device.
+/// Reason why the content of a device is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It has no bytes (yet), which is not the same as being empty.
+    /// The device has 0 bytes, which does not mean that it is empty.
     #[error("it has 0 bytes")]
     Empty,
-    /// A place of it cannot be read.
+    /// A read failed.
     #[error("offset {offset} cannot be read: {source}")]
     Unreadable {
-        /// Where.
+        /// Offset in bytes.
         offset: u64,
-        /// Why.
+        /// Error of the read.
         source: io::Error,
     },
 }
 
-/// Reads a device and says what it contains.
+/// Reads a device and recognises its [`Content`].
 ///
 /// # Errors
-/// A device without bytes, or one of whose places cannot be read: nothing is known then.
+/// [`Error`]: the device has 0 bytes, or a read failed. The content is then unknown.
 pub fn probe(blocks: &(impl Blocks + ?Sized)) -> Result<Content, Error> {
     let size = blocks.size();
     if size == 0 {
         return Err(Error::Empty);
     }
     let mut sample = Sample::new(size);
-    // What is recognised at once needs no more.
+    // Most content is recognised from the first places alone.
     read(blocks, &mut sample, places::first(size))?;
     if let Some(content) = recognised(&sample) {
         return Ok(content);
@@ -104,7 +105,7 @@ pub fn probe(blocks: &(impl Blocks + ?Sized)) -> Result<Content, Error> {
     Ok(recognised(&sample).unwrap_or_else(unknown))
 }
 
-/// Reads the places that have not been read yet, in pieces.
+/// Reads the places that the [`Sample`] lacks, in pieces.
 fn read(
     blocks: &(impl Blocks + ?Sized),
     sample: &mut Sample,
@@ -124,8 +125,8 @@ fn read(
     Ok(())
 }
 
-/// Containers come first: the start of what they contain may look like a file system. Only what can be the content of a
-/// file of a whole one does not count.
+/// Content by the sample. Containers win over file systems: the start of their payload may look like a file system.
+/// Bytes that may belong to a file of an intact file system do not count.
 fn recognised(sample: &Sample) -> Option<Content> {
     let found = filesystem::recognise(sample);
     let files = match &found {
@@ -138,7 +139,7 @@ fn recognised(sample: &Sample) -> Option<Content> {
         .or_else(|| magic::partitions(sample))
 }
 
-/// As in a message: `an ext4 file system`, `a LUKS header`.
+/// Noun phrase for messages: `an ext4 file system`, `a LUKS header`.
 impl std::fmt::Display for Content {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

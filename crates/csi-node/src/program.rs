@@ -1,4 +1,4 @@
-//! Programs of the system: with a time limit, and with what they wrote in the error.
+//! Programs of the system, with a time limit, and with their output in the error.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -7,61 +7,61 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Bytes of output that are kept.
+/// Limit for the output that is kept, in bytes.
 const KEPT: u64 = 64 << 10;
 
-/// What a program that ended wrote, to either stream.
+/// Exit code and output of a program that ended.
 #[derive(Debug)]
 pub struct Output {
-    /// None if a signal ended it.
+    /// Exit code; `None` if a signal ended the program.
     pub code: Option<i32>,
-    /// On one line.
+    /// Output on both streams, on one line.
     pub text: String,
 }
 
-/// Why a program did not do its work.
+/// Failure of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It is not there.
+    /// The program is not installed.
     #[error("{program} is not installed where the node plugin runs")]
     Absent {
-        /// Its name.
+        /// Name of the program.
         program: String,
     },
-    /// It says that it failed.
+    /// The program exited with another code than 0, or by a signal.
     #[error("{program} failed ({status}): {output}")]
     Failed {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// `exit code 1`, `by a signal`.
+        /// Exit status: `exit code 1`, `by a signal`.
         status: String,
-        /// What it wrote.
+        /// Output of the program.
         output: String,
     },
-    /// The system does not run it.
+    /// The kernel refused to start the program.
     #[error("{program} cannot be run: {source}")]
     NotRun {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// Why.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// It was ended.
+    /// The program was killed at the time limit.
     #[error("{program} was ended after {} s: {output}", limit.as_secs())]
     TooLong {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// How long it was given.
+        /// Time limit.
         limit: Duration,
-        /// What it wrote.
+        /// Output of the program until then.
         output: String,
     },
 }
 
-/// Runs a program, which must exit with 0.
+/// Runs a program that must exit with 0, and returns its output on one line.
 ///
 /// # Errors
-/// It is absent, failed, or was ended at the limit, with all that it started.
+/// [`Error`]: absent, failed, or killed at the limit together with its process group.
 pub fn run<S: AsRef<OsStr>>(program: &str, args: &[S], limit: Duration) -> Result<String, Error> {
     let output = finish(program, args, limit)?;
     match output.code {
@@ -74,10 +74,10 @@ pub fn run<S: AsRef<OsStr>>(program: &str, args: &[S], limit: Duration) -> Resul
     }
 }
 
-/// Runs a program to its end, whatever its exit code.
+/// Runs a program to its end, with any exit code.
 ///
 /// # Errors
-/// It is absent, or was ended at the limit, with all that it started.
+/// [`Error`]: absent, or killed at the limit together with its process group.
 pub fn finish<S: AsRef<OsStr>>(
     program: &str,
     args: &[S],
@@ -126,7 +126,7 @@ pub fn finish<S: AsRef<OsStr>>(
     }
 }
 
-/// Waits with short pauses, since a child cannot be awaited for a limited time.
+/// Waits for a child by polling: std has no wait with a time limit.
 fn ended(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     let began = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -142,7 +142,7 @@ fn ended(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Ends the program and what it started.
+/// Kills the process group of the program.
 fn stop(child: &mut Child) {
     let group = i32::try_from(child.id()).ok();
     let group = group.and_then(rustix::process::Pid::from_raw);
@@ -154,7 +154,7 @@ fn stop(child: &mut Child) {
     drop(child.wait());
 }
 
-/// Reads a stream to its end, so that the program is never blocked, and keeps its start, on one line.
+/// Reads a stream to its end, so that the program never blocks on a full pipe; keeps the start, on one line.
 fn collect(stream: Option<impl Read + Send + 'static>) -> Option<JoinHandle<String>> {
     let mut stream = stream?;
     Some(std::thread::spawn(move || {

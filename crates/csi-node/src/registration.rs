@@ -1,7 +1,7 @@
-//! The socket by which the kubelet learns of a driver, which node-driver-registrar serves elsewhere.
+//! Registration with the kubelet, in place of node-driver-registrar.
 //!
-//! The kubelet finds the socket in its directory of plugins, asks for the driver's name and endpoint, and answers whether
-//! it has registered it.
+//! The kubelet finds the socket in its plugin directory, asks for [`PluginInfo`], and reports the result as
+//! [`RegistrationStatus`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,38 +16,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::DRIVER;
 
-/// Versions of CSI that the kubelet is told: it takes any 1.x.
+/// Versions of CSI that the kubelet is told; it accepts any 1.x.
 const VERSIONS: [&str; 1] = ["1.0.0"];
 
-/// What the kubelet has answered.
+/// Answer of the kubelet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Registered {
-    /// Nothing yet.
+    /// No answer yet.
     #[default]
     Pending,
-    /// It uses the driver.
+    /// The kubelet uses the driver.
     Yes,
-    /// In its words.
+    /// The kubelet has refused the driver, with this message.
     No(String),
 }
 
-/// The pause after the kubelet has refused a driver, and the longest one.
+/// Pause after a refusal by the kubelet: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Listens in the kubelet's directory of plugins.
+/// Listens on the registration socket in the plugin directory of the kubelet.
 ///
 /// # Errors
-/// The socket cannot be made.
+/// The socket cannot be created.
 pub async fn listen(directory: &Path) -> Result<Listening, endpoint::Error> {
     let path = directory.join(format!("{DRIVER}-reg.sock"));
     Endpoint::Unix(path).listen().await
 }
 
-/// Tells the kubelet of a driver whose socket it sees at `socket`, until `stop`; then its own socket is gone, and the kubelet
-/// forgets the driver.
+/// Serves the [`Registration`] of the driver at `socket` until `stop`; then the registration socket is removed, and the
+/// kubelet forgets the driver.
 ///
-/// A kubelet that has refused a driver, because it did not know its server yet, asks again only if the socket is a new one:
-/// so it is made anew, after a pause.
+/// After a refusal, as for a server that it does not know yet, the kubelet asks again only if the socket is new. So the
+/// socket is made again after a pause.
 pub async fn announce(
     socket: PathBuf,
     directory: PathBuf,
@@ -85,14 +85,14 @@ pub async fn announce(
     }
 }
 
-/// The service of the socket.
+/// Service on the registration socket.
 pub struct Registration {
     endpoint: PathBuf,
     outcome: watch::Sender<Registered>,
 }
 
 impl Registration {
-    /// Tells the kubelet of a driver whose socket it sees at this path.
+    /// Registration of the driver whose CSI socket the kubelet sees at this path.
     pub fn new(endpoint: PathBuf) -> Self {
         Self {
             endpoint,
@@ -100,7 +100,7 @@ impl Registration {
         }
     }
 
-    /// What the kubelet answers.
+    /// Channel with the last answer of the kubelet.
     pub fn outcome(&self) -> watch::Receiver<Registered> {
         self.outcome.subscribe()
     }
@@ -144,39 +144,39 @@ impl Service for Registration {
     }
 }
 
-/// Messages of `pluginregistration.v1`.
+/// Request for [`PluginInfo`], of `pluginregistration.v1`.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct InfoRequest {}
 
-/// What a plugin is.
+/// Description of the plugin.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct PluginInfo {
-    /// `CSIPlugin`.
+    /// Type of the plugin: `CSIPlugin`.
     #[prost(string, tag = "1")]
     pub kind: String,
-    /// The driver's name.
+    /// Name of the driver.
     #[prost(string, tag = "2")]
     pub name: String,
-    /// The path of its socket.
+    /// Path of the CSI socket.
     #[prost(string, tag = "3")]
     pub endpoint: String,
-    /// Of CSI.
+    /// Versions of CSI.
     #[prost(string, repeated, tag = "4")]
     pub supported_versions: Vec<String>,
 }
 
-/// What became of the registration.
+/// Result of the registration.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct RegistrationStatus {
-    /// True if it was registered.
+    /// True if the kubelet has registered the driver.
     #[prost(bool, tag = "1")]
     pub plugin_registered: bool,
-    /// Why not.
+    /// Reason of a refusal.
     #[prost(string, tag = "2")]
     pub error: String,
 }
 
-/// Nothing.
+/// Empty response.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct RegistrationStatusResponse {}
 
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    /// What the kubelet sees at the socket, once it is there.
+    /// Client in the role of the kubelet, connected once the socket exists.
     async fn kubelet(socket: &Path) -> grpc::Client {
         let limit = Duration::from_secs(60);
         loop {

@@ -1,4 +1,4 @@
-//! The search in sysfs and in the links of udev.
+//! [`Devices`] of a real machine: sysfs and the links of udev.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use super::{Bus, Devices, Disk, Error, serial};
 
-/// Disks that are made of software and have no serial: nothing that Nova attaches.
+/// Prefixes of disks made of software, without a serial. Nova attaches none of these kinds.
 const SOFTWARE: [&str; 7] = ["dm-", "loop", "md", "nbd", "ram", "sr", "zram"];
 
-/// The bus and the address of the disk of a volume (`scsi`, `0:0:0:2`), by the metadata service.
+/// Bus and bus address of the disk of a volume (`scsi`, `0:0:0:2`), as listed by the metadata service.
 pub type Addresses = Arc<dyn Fn(&str) -> Option<(String, String)> + Send + Sync>;
 
-/// Finds disks below these directories.
+/// Search for disks below the directories of sysfs and of devices.
 #[derive(Clone)]
 pub struct Search {
     sys: PathBuf,
@@ -24,7 +24,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// With `/sys` and `/dev`, or others for tests.
+    /// Search in the given directories: `/sys` and `/dev`, except in tests.
     pub fn new(sys: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
         Self {
             sys: sys.into(),
@@ -33,14 +33,14 @@ impl Search {
         }
     }
 
-    /// Asks for the address of a volume for which there is neither a serial nor a link.
+    /// Adds the [`Addresses`], asked for a volume with neither a serial nor a link.
     #[must_use]
     pub fn with_addresses(mut self, addresses: Addresses) -> Self {
         self.addresses = Some(addresses);
         self
     }
 
-    /// Disks of `/sys/block` whose own attributes name the volume.
+    /// Disks of `/sys/block` whose own attributes name the volume: pairs of name and evidence.
     fn by_serial(&self, volume: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for name in self.hardware() {
@@ -60,7 +60,7 @@ impl Search {
         found
     }
 
-    /// What the links of udev point at.
+    /// Disks at the end of the links of udev for the volume.
     fn by_link(&self, volume: &str) -> Vec<(String, String)> {
         let directory = self.dev.join("disk/by-id");
         let links = serial::names(volume).into_iter();
@@ -71,7 +71,7 @@ impl Search {
         found.collect()
     }
 
-    /// `/dev/disk/by-path/*-<bus>-<address>`, as Hyper-V needs it.
+    /// Disk at `/dev/disk/by-path/*-<bus>-<address>`. Hyper-V needs this search: its disks carry no serial.
     fn by_address(&self, volume: &str) -> Vec<(String, String)> {
         let asked = self.addresses.as_ref().and_then(|ask| ask(volume));
         let Some((bus, address)) = asked else {
@@ -89,7 +89,7 @@ impl Search {
         found.collect()
     }
 
-    /// Paths of one disk are replaced by the multipath device that holds all of them.
+    /// Reduces the matches to one [`Disk`]: paths of a multipath disk count as their common device.
     fn single(&self, volume: &str, found: Vec<(String, String)>) -> Result<Option<Disk>, Error> {
         let mut disks = BTreeSet::new();
         let mut by = String::new();
@@ -108,7 +108,7 @@ impl Search {
         }
     }
 
-    /// The multipath device that holds a disk.
+    /// Multipath device that holds a disk.
     fn multipath(&self, name: &str) -> Option<String> {
         let mut holders = self.holders(name).into_iter();
         holders.find(|holder| {
@@ -135,14 +135,14 @@ impl Search {
         Ok(Disk {
             name: name.to_owned(),
             path: self.dev.join(name),
-            // Of 512 bytes, whatever the disk has.
+            // sysfs counts sectors of 512 bytes, also for disks with larger ones.
             size: sectors.saturating_mul(512),
             by,
             holder: self.holders(name).into_iter().next(),
         })
     }
 
-    /// Names of disks that are not made of software.
+    /// Names of disks, without the [`SOFTWARE`] ones.
     fn hardware(&self) -> Vec<String> {
         let mut names = entries(&self.sys.join("block"));
         names.retain(|name| !SOFTWARE.iter().any(|kind| name.starts_with(kind)));
@@ -166,7 +166,7 @@ impl Devices for Search {
     }
 
     fn rescan(&self, disk: Option<&Disk>) {
-        // A file that is absent or refuses means a bus that needs no scan.
+        // An absent or read-only file belongs to a bus that needs no scan.
         let write = |path: PathBuf, text: &str| drop(fs::write(path, text));
         if let Some(disk) = disk {
             write(self.block(&disk.name).join("device/rescan"), "1");
@@ -198,7 +198,7 @@ impl Devices for Search {
     }
 }
 
-/// The name of the device that a link leads to.
+/// Name of the device at the end of a link.
 fn target(link: &Path) -> Option<String> {
     let target = fs::canonicalize(link).ok()?;
     let name = target.file_name().and_then(OsStr::to_str)?;

@@ -1,12 +1,13 @@
-//! The forms in which a disk carries the id of its volume.
+//! Forms in which a disk carries the id of its volume.
 
 use std::fs;
 use std::path::Path;
 
-/// virtio-blk and NVMe have room for this many characters.
+/// Characters of a serial of virtio-blk and NVMe.
 const CUT: usize = 20;
 
-/// True if a serial of a disk is that of a volume: the whole id, with or without dashes, or its start, where the bus cuts it.
+/// True if `serial` belongs to the volume: the whole id, with or without dashes, or its start where the bus cuts the
+/// serial.
 pub(super) fn is_of(serial: &str, volume: &str) -> bool {
     let serial = serial.trim_matches([' ', '\0', '\n']);
     let compact = volume.replace('-', "");
@@ -18,7 +19,7 @@ pub(super) fn is_of(serial: &str, volume: &str) -> bool {
     same(volume) || same(&compact) || cut(volume) || cut(&compact)
 }
 
-/// True if a world wide name is that of a volume: ESXi makes it of the id.
+/// True if a world wide name belongs to the volume: ESXi makes the name out of the id.
 pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
     let wwn = wwn.trim().to_ascii_lowercase();
     let digits = ["naa.", "eui.", "uuid.", "0x"]
@@ -28,7 +29,7 @@ pub(super) fn is_wwn_of(wwn: &str, volume: &str) -> bool {
     compact.len() == 32 && digits.is_some_and(|digits| digits.replace('-', "") == compact)
 }
 
-/// True if a serial can be that of a volume: an id, or the start of one.
+/// True if `serial` has the form of an id of a volume, or of the start of one.
 fn is_of_any(serial: &str) -> bool {
     let serial = serial.trim_matches([' ', '\0', '\n']);
     let hex = |c: char| c.is_ascii_hexdigit();
@@ -40,7 +41,7 @@ fn is_of_any(serial: &str) -> bool {
     serial.len() >= CUT && (dashed || compact)
 }
 
-/// The serials of a disk, by its directory in sysfs: of virtio-blk, of SCSI, of NVMe.
+/// Serials in the sysfs directory of a disk: of virtio-blk, of SCSI, of NVMe. Empty if absent.
 pub(super) fn read(disk: &Path) -> [String; 3] {
     let text = |file: &str| fs::read_to_string(disk.join(file)).unwrap_or_default();
     let page = fs::read(disk.join("device/vpd_pg80")).unwrap_or_default();
@@ -48,12 +49,12 @@ pub(super) fn read(disk: &Path) -> [String; 3] {
     [text("serial"), serial, text("device/serial")]
 }
 
-/// True if a disk, by its directory in sysfs, may be a volume of the cloud, whose content is its users'.
+/// True if the disk with this sysfs directory may be a volume of the cloud: users write its content.
 pub(crate) fn is_volume(disk: &Path) -> bool {
     read(disk).iter().any(|serial| is_of_any(serial))
 }
 
-/// Page 0x80 of SCSI: four bytes of header, then the serial.
+/// Serial in page 0x80 of SCSI: four bytes of header, then the serial. `None` for another page.
 pub(super) fn of_page(page: &[u8]) -> Option<&str> {
     let [_, 0x80, high, low, rest @ ..] = page else {
         return None;
@@ -63,7 +64,7 @@ pub(super) fn of_page(page: &[u8]) -> Option<&str> {
     std::str::from_utf8(serial).ok()
 }
 
-/// The links of udev below `/dev/disk/by-id` that a volume may have, those of the Go driver first.
+/// Names of the links of udev below `/dev/disk/by-id` for a volume, first the names that the Go driver knows.
 pub(super) fn names(volume: &str) -> Vec<String> {
     let cut = volume.get(..CUT).unwrap_or(volume);
     let mut names = Vec::new();

@@ -118,7 +118,7 @@ fn several_paths_are_used_through_the_multipath_device_that_holds_them() {
     }
     assert_eq!(search.find(VOLUME).unwrap().unwrap().name, "dm-0");
     fs::write(root.path().join("sys/block/dm-0/dm/uuid"), "LVM-x\n").unwrap();
-    // What a pod has opened on them.
+    // Devices that a pod has opened on the disks.
     let error = search.find(VOLUME).unwrap_err();
     assert!(error.to_string().contains("sda, sdb"), "{error}");
     fs::remove_dir_all(root.path().join("sys/block/sdb")).unwrap();

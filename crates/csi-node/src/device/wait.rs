@@ -1,19 +1,19 @@
-//! A disk appears, gets its size and grows some time after the cloud has said so.
+//! Wait for a disk: a disk appears, gets its size and grows some time after the cloud has reported success.
 
 use std::time::Duration;
 
 use super::{Devices, Disk, Error};
 
-/// What the cloud says of the disk of a volume.
+/// Properties of the disk, as the cloud has announced them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// Bytes, if known.
+    /// Size in bytes; `None` if the controller did not pass one.
     pub size: Option<u64>,
 }
 
 impl Expected {
-    /// True if a disk has (at least) the size. The header of an encryption below the guest makes the disk a little
-    /// smaller than the volume; a volume that has grown since is larger.
+    /// True if a disk of `size` bytes is large enough. The header of an encryption below the guest makes the disk up to
+    /// 16 MiB smaller than the volume; a volume grown since is larger.
     pub fn fits(self, size: u64) -> bool {
         const HEADER: u64 = 16 << 20;
         size > 0
@@ -23,7 +23,7 @@ impl Expected {
     }
 }
 
-/// Why a disk cannot be used yet.
+/// Reason why a disk cannot be used yet.
 #[derive(Debug, thiserror::Error)]
 pub enum Unusable {
     /// No disk is the volume.
@@ -32,31 +32,31 @@ pub enum Unusable {
          see whether the volume is attached to this server, and its serial below /sys/block"
     )]
     Absent(String),
-    /// The disk has no bytes (yet).
+    /// The disk has 0 bytes.
     #[error("{disk} has 0 bytes: it is not ready, or its host has lost it")]
     Empty {
-        /// Its path.
+        /// Device node of the disk.
         disk: String,
     },
-    /// The search has no single answer.
+    /// The search failed.
     #[error(transparent)]
     Search(#[from] Error),
     /// The disk is smaller than the volume.
     #[error("{disk} has {size} bytes and should have {expected}: the machine has not seen it grow")]
     Small {
-        /// Its path.
+        /// Device node of the disk.
         disk: String,
-        /// Bytes it has.
+        /// Size of the disk in bytes.
         size: u64,
-        /// Bytes it should have.
+        /// Expected size in bytes.
         expected: u64,
     },
 }
 
-/// Looks for the disk of a volume until it has the expected size, for at most `limit`, and rescans in between.
+/// Looks for the disk of a volume until its size is as [`Expected`], for at most `limit`, and rescans in between.
 ///
 /// # Errors
-/// What it lacks at the end.
+/// Reason of the last attempt, as [`Unusable`].
 pub fn wait(
     devices: &dyn Devices,
     volume: &str,

@@ -1,9 +1,10 @@
-//! A mark on a device while mkfs is at work, so that one that was interrupted can be told from data of somebody.
+//! Mark on a device while mkfs runs, to tell an interrupted mkfs from somebody's data.
 //!
-//! XFS and btrfs say in their superblock that mkfs has not finished, but only once they have written it, and so does a
-//! conversion, or one wrong byte before data; ext4 writes its superblock last. The mark is written to a blank device before
-//! mkfs starts and cleared when it has ended. It lies in two places, in one of which no mkfs writes: behind what XFS clears at
-//! the end, in no table of ext4, and before what btrfs clears.
+//! The superblocks of XFS and btrfs have a flag for an unfinished mkfs. The flag alone proves nothing: a conversion
+//! sets the same one, and one wrong byte before data looks alike; ext4 writes its superblock last. So the driver writes
+//! its mark to a blank device before mkfs starts and clears the mark after mkfs ends. Of its two places every mkfs
+//! leaves one alone: they lie behind the area that XFS clears at the end, outside the tables of ext4, and before the
+//! area that btrfs clears.
 
 use std::fs::File;
 use std::io;
@@ -12,38 +13,39 @@ use std::path::Path;
 
 use crate::probe::{Blocks, Device};
 
-/// Bytes of the mark.
+/// Size of the mark in bytes.
 const BLOCK: u64 = 4096;
-/// How far it is from the end of the device. Devices without the second place are too small for btrfs.
+/// Distances of the two places from the end of the device, in bytes. A device without the second place is too small for
+/// btrfs.
 const FROM_END: [u64; 2] = [256 << 10, 4 << 20];
 
-/// Writes the mark of a volume to its device, which must be blank or have it.
+/// Writes the mark of a volume to its device. The device must be blank, or already have the mark.
 ///
 /// # Errors
-/// What the device answers.
+/// Error of the device.
 pub fn set(device: &Path, volume: &str) -> io::Result<()> {
     let places = places(Device::open(device)?.size());
     write(device, &places, &block(volume))
 }
 
-/// Clears the mark of a volume, if its device still has it.
+/// Clears the mark of a volume; no-op if the device does not have the mark.
 ///
 /// # Errors
-/// What the device answers.
+/// Error of the device.
 pub fn clear(device: &Path, volume: &str) -> io::Result<()> {
     let marked = marked(&Device::open(device)?, volume)?;
     write(device, &marked, &[0; BLOCK as usize])
 }
 
-/// Whether a device has the mark of this volume, byte by byte.
+/// True if a device has the mark of this volume, compared byte by byte.
 ///
 /// # Errors
-/// What the device answers.
+/// Error of the device.
 pub fn is_there(device: &impl Blocks, volume: &str) -> io::Result<bool> {
     Ok(!marked(device, volume)?.is_empty())
 }
 
-/// The places that have the mark.
+/// Offsets of the places with the mark.
 fn marked(device: &impl Blocks, volume: &str) -> io::Result<Vec<u64>> {
     let mut marked = Vec::new();
     for place in places(device.size()) {
@@ -67,7 +69,7 @@ fn write(device: &Path, places: &[u64], block: &[u8]) -> io::Result<()> {
     device.sync_all()
 }
 
-/// None on a device that is too small for any file system.
+/// Offsets of both places; none on a device too small for any file system.
 fn places(size: u64) -> Vec<u64> {
     let place = |from_end| Some(u64::checked_sub(size, from_end)? / BLOCK * BLOCK);
     FROM_END.into_iter().filter_map(place).collect()

@@ -1,4 +1,4 @@
-//! The config drive: the disk or partition that is labelled so, read like an archive.
+//! Config drive: a disk or partition with the label config-2, read like an archive.
 
 use std::fs;
 use std::io;
@@ -8,28 +8,28 @@ use super::{FILE, fat, iso9660};
 use crate::device;
 use crate::probe::{Blocks, Device};
 
-/// As Nova labels it; FAT has upper case alone.
+/// Label, as Nova writes it. On FAT a label is in upper case, so case is ignored.
 const LABEL: &str = "config-2";
-/// Devices that are no config drive.
+/// Prefixes of devices that are never a config drive.
 const OTHERS: [&str; 6] = ["dm-", "fd", "loop", "nbd", "ram", "zram"];
 
-/// Why there is no config drive, or no file in it.
+/// Reason why a config drive has no document.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nothing is labelled so.
+    /// No disk has the label.
     #[error("no disk is labelled {LABEL}")]
     Absent,
-    /// It is damaged, or lacks the file.
+    /// The drive is damaged, or lacks the document.
     #[error("the config drive {} cannot be read: {source}", path.display())]
     Unreadable {
-        /// Its device.
+        /// Device node of the drive.
         path: PathBuf,
-        /// Why.
+        /// Error of the read.
         source: io::Error,
     },
 }
 
-/// Looks for config drives below these directories.
+/// Search for config drives below the directories of sysfs and of devices.
 #[derive(Clone, Debug)]
 pub struct Drives {
     sys: PathBuf,
@@ -37,7 +37,7 @@ pub struct Drives {
 }
 
 impl Drives {
-    /// With `/sys` and `/dev`, or others for tests.
+    /// Search in the given directories: `/sys` and `/dev`, except in tests.
     pub fn new(sys: impl Into<PathBuf>, dev: impl Into<PathBuf>) -> Self {
         Self {
             sys: sys.into(),
@@ -45,29 +45,29 @@ impl Drives {
         }
     }
 
-    /// The document, from the first drive that is labelled so by its own superblock.
+    /// Reads the document from the first drive whose superblock has the label.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// No disk has the label, or no drive can be read.
     pub fn read(&self) -> Result<Vec<u8>, Error> {
         let mut failure = Error::Absent;
         for path in self.candidates() {
-            // A drive without a medium, and one that this process may not open.
+            // A drive without a medium, or without permission for this process.
             let Ok(device) = Device::open(&path) else {
                 continue;
             };
             match read_image(&device) {
                 Ok(Some(document)) => return Ok(document),
                 Ok(None) => {}
-                // Another one may be the drive.
+                // Another device may be the intact drive.
                 Err(source) => failure = Error::Unreadable { path, source },
             }
         }
         Err(failure)
     }
 
-    /// Disks and partitions, but not those of volumes: who may write to a volume could make it a config drive, and this
-    /// server another one.
+    /// Disks and partitions, without volumes of the cloud: the writer of a volume could make it a config drive, and so
+    /// give this server another identity.
     fn candidates(&self) -> Vec<PathBuf> {
         let blocks = fs::read_dir(self.sys.join("class/block"));
         let mut names: Vec<String> = blocks
@@ -78,14 +78,14 @@ impl Drives {
             .filter(|name| !OTHERS.iter().any(|other| name.starts_with(other)))
             .filter(|name| !self.is_volume(name))
             .collect();
-        // The optical drive first, where Nova puts it.
+        // The optical drive first: Nova attaches the config drive as one.
         names.sort_by_key(|name| (!name.starts_with("sr"), name.clone()));
         names.iter().map(|name| self.dev.join(name)).collect()
     }
 
     fn is_volume(&self, name: &str) -> bool {
         let entry = self.sys.join("class/block").join(name);
-        // The directory of a partition is in that of its disk.
+        // sysfs has the directory of a partition inside the one of its disk.
         let directory = entry.canonicalize().unwrap_or(entry);
         let disk = directory
             .parent()
@@ -94,10 +94,10 @@ impl Drives {
     }
 }
 
-/// The document in an image of a config drive; none if it is something else, or labelled otherwise.
+/// Reads the document in an image of a config drive. `None` for another image, or another label.
 ///
 /// # Errors
-/// It is a config drive and damaged, or lacks the file.
+/// The config drive is damaged, or lacks the document.
 pub fn read_image(blocks: &dyn Blocks) -> io::Result<Option<Vec<u8>>> {
     if let Some(volume) = iso9660::Volume::open(blocks)?
         && volume.label().eq_ignore_ascii_case(LABEL)

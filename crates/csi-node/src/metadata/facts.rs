@@ -1,45 +1,45 @@
-//! The document, of which little is needed and nothing is trusted.
+//! The document meta_data.json: few fields are read, and each is checked.
 
 use serde::Deserialize;
 
-/// What a server knows of itself.
+/// Facts about this server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The id of the server, which is the id of the node.
+    /// Id of the server, also the id of the node in CSI.
     pub id: String,
-    /// As Nova writes it; empty if it writes none.
+    /// Availability zone, as written by Nova; empty if absent.
     pub zone: String,
-    /// Those with a serial.
+    /// Disks with a serial.
     pub disks: Vec<Bus>,
 }
 
-/// Where a disk is, and which volume it is.
+/// Bus address of a disk, and its volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bus {
-    /// The id of the volume.
+    /// Serial: the id of the volume.
     pub serial: String,
-    /// `scsi`, `virtio`, `ide`.
+    /// Name of the bus: `scsi`, `virtio`, `ide`.
     pub bus: String,
-    /// As the bus writes it.
+    /// Address in the form of the bus: `0:0:0:2`.
     pub address: String,
 }
 
-/// It is no such document.
+/// The document is not a meta_data.json of OpenStack.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
-    /// EC2 ids such as `i-0000000a` have been taken for it.
+    /// The uuid is no UUID. EC2 ids such as `i-0000000a` have been written there.
     #[error("meta_data.json has the uuid `{0}`, which is none")]
     Id(String),
-    /// It is cut, or something else.
+    /// The text is cut, or no JSON.
     #[error("meta_data.json is no such document: {0}")]
     Json(#[from] serde_json::Error),
 }
 
 impl Facts {
-    /// Reads the document.
+    /// Parses the document.
     ///
     /// # Errors
-    /// It is cut, no JSON, or has no UUID.
+    /// [`Invalid`]: the text is cut, no JSON, or without a UUID.
     pub fn parse(body: &[u8]) -> Result<Self, Invalid> {
         let document: Document = serde_json::from_slice(body)?;
         let id = document.uuid.trim().to_ascii_lowercase();

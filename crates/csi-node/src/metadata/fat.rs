@@ -1,4 +1,4 @@
-//! FAT12, FAT16 and FAT32, as far as a config drive needs them: one file by its path, with long names.
+//! FAT12, FAT16 and FAT32, as far as a config drive needs: one file by its path, with long names.
 
 use std::io;
 
@@ -11,13 +11,13 @@ const VOLUME_LABEL: u8 = 0x08;
 const DIRECTORY: u8 = 0x10;
 const LONG_NAME: u8 = 0x0f;
 
-/// An image.
+/// Image with a FAT file system.
 pub(super) struct Volume<'a> {
     blocks: &'a dyn Blocks,
     width: Width,
-    /// Bytes.
+    /// Size of a cluster in bytes.
     cluster: usize,
-    /// Offsets of the first table, of the root directory of FAT12 and FAT16, and of cluster 2.
+    /// Offsets in bytes: the first table, the root directory of FAT12 and FAT16, and cluster 2.
     table: u64,
     root: u64,
     data: u64,
@@ -27,7 +27,7 @@ pub(super) struct Volume<'a> {
     label: [u8; 11],
 }
 
-/// Bits of an entry of the table.
+/// Bits of an entry of the allocation table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Width {
     Twelve,
@@ -43,10 +43,10 @@ struct Entry {
 }
 
 impl<'a> Volume<'a> {
-    /// The image, if it is one.
+    /// Opens an image; `None` if it is not FAT.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The image cannot be read.
     pub(super) fn open(blocks: &'a dyn Blocks) -> io::Result<Option<Self>> {
         if blocks.size() < 512 {
             return Ok(None);
@@ -104,7 +104,7 @@ impl<'a> Volume<'a> {
         })
     }
 
-    /// That of the root directory, or of the boot record.
+    /// Label in the root directory, else the one in the boot record.
     ///
     /// # Errors
     /// The root directory cannot be read.
@@ -116,10 +116,10 @@ impl<'a> Volume<'a> {
         Ok(of_root.unwrap_or(of_boot))
     }
 
-    /// The content of a file.
+    /// Reads a file by its path, separated by `/`.
     ///
     /// # Errors
-    /// It is absent, too large, or the image is damaged.
+    /// The file is absent or larger than 1 MiB, or the image is damaged.
     pub(super) fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let absent = || io::Error::new(io::ErrorKind::NotFound, format!("it has no {path}"));
         let mut directory = self.root()?;
@@ -146,7 +146,8 @@ impl<'a> Volume<'a> {
         }
     }
 
-    /// The clusters of a file of this length, or of a directory, which ends with its chain.
+    /// Content of a chain of clusters: `length` bytes of a file, or all of a directory, whose length FAT does not
+    /// store.
     fn chain(&self, first: u32, length: Option<usize>) -> io::Result<Vec<u8>> {
         if length.is_some_and(|length| length > LARGEST) {
             return Err(damaged("a file of it has more than 1 MiB"));
@@ -173,7 +174,7 @@ impl<'a> Volume<'a> {
         Ok(content)
     }
 
-    /// The entry of the table; what ends a chain is larger than any cluster.
+    /// Next cluster of a chain. The values that end a chain are larger than any cluster.
     fn next(&self, cluster: u32) -> io::Result<u32> {
         let number = u64::from(cluster);
         let (offset, length) = match self.width {
@@ -195,7 +196,7 @@ impl<'a> Volume<'a> {
     }
 }
 
-/// The entries of a directory, with their long names if they have one.
+/// Entries of a directory, with their long names if present.
 fn entries(directory: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let mut long: Vec<u16> = Vec::new();
@@ -205,7 +206,7 @@ fn entries(directory: &[u8]) -> Vec<Entry> {
             (0, _) => break,
             (0xe5, _) => long.clear(),
             (_, LONG_NAME) => {
-                // The last part comes first.
+                // The last part of a long name is stored first.
                 let mut part = units(entry);
                 part.append(&mut long);
                 long = part;
@@ -237,14 +238,14 @@ fn le16(entry: &[u8], at: usize) -> u32 {
     u32::from(byte(entry, at)) | u32::from(byte(entry, at + 1)) << 8
 }
 
-/// Thirteen characters of a long name, up to its end.
+/// Up to thirteen UTF-16 units of a long name: one directory entry's share, cut at the terminator.
 fn units(entry: &[u8]) -> Vec<u16> {
     let offsets = [1, 3, 5, 7, 9, 14, 16, 18, 20, 22, 24, 28, 30];
     let units = offsets.map(|at| u16::from_le_bytes([byte(entry, at), byte(entry, at + 1)]));
     units.into_iter().take_while(|unit| *unit != 0).collect()
 }
 
-/// `META_D~1JSO` is `META_D~1.JSO`; a label has no dot.
+/// Name in 8.3 form: the eleven bytes `META_D~1JSO` are `META_D~1.JSO`; a label has no dot.
 fn short_name(entry: &[u8]) -> String {
     let part = |range| String::from_utf8_lossy(entry.get(range).unwrap_or_default()).into_owned();
     let (name, end) = (part(0..8), part(8..11));

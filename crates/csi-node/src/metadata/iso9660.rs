@@ -1,5 +1,5 @@
-//! ISO 9660, as far as a config drive needs it: one file by its path, whose names are those of Rock Ridge or Joliet, or
-//! those of ISO 9660 without their version.
+//! ISO 9660, as far as a config drive needs: one file by its path, with names of Rock Ridge or Joliet, or plain names
+//! without their version.
 
 use std::io;
 
@@ -8,18 +8,18 @@ use super::image::{bytes, damaged};
 use crate::probe::Blocks;
 
 const SECTOR: u64 = 2048;
-/// Volume descriptors are looked for in so many sectors.
+/// Sectors in which volume descriptors are searched.
 const DESCRIPTORS: u64 = 64;
 
-/// An image.
+/// Image with an ISO 9660 file system.
 pub(super) struct Volume<'a> {
     blocks: &'a dyn Blocks,
     label: String,
-    /// The root directory, and that of Joliet.
+    /// Root directories, true for the one of Joliet.
     roots: Vec<(Extent, bool)>,
 }
 
-/// Where a file or directory lies.
+/// Location of a file or directory, in bytes.
 #[derive(Clone, Copy)]
 struct Extent {
     offset: u64,
@@ -27,10 +27,10 @@ struct Extent {
 }
 
 impl<'a> Volume<'a> {
-    /// The image, if it is one.
+    /// Opens an image; `None` if it is not ISO 9660.
     ///
     /// # Errors
-    /// It cannot be read, or breaks off.
+    /// The image cannot be read, or is shorter than its descriptors say.
     pub(super) fn open(blocks: &'a dyn Blocks) -> io::Result<Option<Self>> {
         const FIRST: u64 = 16;
         if blocks.size() < (FIRST + 1) * SECTOR {
@@ -70,10 +70,10 @@ impl<'a> Volume<'a> {
         &self.label
     }
 
-    /// The content of a file.
+    /// Reads a file by its path, separated by `/`.
     ///
     /// # Errors
-    /// It is absent, too large, or the image is damaged.
+    /// The file is absent or larger than 1 MiB, or the image is damaged.
     pub(super) fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         for (root, joliet) in &self.roots {
             let mut at = Some(*root);
@@ -100,7 +100,7 @@ impl<'a> Volume<'a> {
         bytes(self.blocks, extent.offset, extent.length)
     }
 
-    /// The entry of a directory with this name.
+    /// Looks up a name in a directory, ignoring case.
     fn entry(&self, directory: Extent, name: &str, joliet: bool) -> io::Result<Option<Extent>> {
         let content = self.content(directory)?;
         let mut rest = content.as_slice();
@@ -132,7 +132,7 @@ fn is_joliet(descriptor: &[u8]) -> bool {
     matches!(descriptor.get(88..91), Some(b"%/@" | b"%/C" | b"%/E"))
 }
 
-/// Of a directory record: the first sector and the length of what it describes.
+/// [`Extent`] in a directory record.
 fn extent(record: &[u8]) -> Option<Extent> {
     let number = |at: usize| {
         let bytes = record.get(at..at + 4)?.try_into().ok()?;
@@ -144,7 +144,7 @@ fn extent(record: &[u8]) -> Option<Extent> {
     })
 }
 
-/// The names of a directory record: its own, and that of Rock Ridge.
+/// Names in a directory record: of ISO 9660 or Joliet, and of Rock Ridge.
 fn names(record: &[u8], joliet: bool) -> Vec<String> {
     let length = usize::from(record.get(32).copied().unwrap_or_default());
     let Some(identifier) = record.get(33..33 + length) else {
@@ -158,7 +158,7 @@ fn names(record: &[u8], joliet: bool) -> Vec<String> {
         return vec![without_version(&String::from_utf16_lossy(&units))];
     }
     let mut names = vec![without_version(&String::from_utf8_lossy(identifier))];
-    // Padded to an even offset.
+    // The system use area starts at an even offset.
     let fields = record.get((33 + length).next_multiple_of(2)..);
     names.extend(rock_ridge(fields.unwrap_or_default()));
     names
@@ -169,7 +169,7 @@ fn without_version(name: &str) -> String {
     name.trim_end_matches('.').to_owned()
 }
 
-/// `NM` fields: a length, a version, flags, and a part of the name.
+/// Name in the `NM` fields of Rock Ridge: length, version, flags, and a part of the name.
 fn rock_ridge(mut fields: &[u8]) -> Option<String> {
     let mut name = None;
     while let [first, second, length, _, ..] = fields {

@@ -1,5 +1,4 @@
-//! The metadata service, which answers on a link-local address: past any proxy, within a time, and no more than a document
-//! has.
+//! Metadata service at its link-local address: no proxy, a time limit, and a limit of 1 MiB for a document.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,50 +11,50 @@ use tokio::net::TcpStream;
 
 use super::LARGEST;
 
-/// Where it is in every OpenStack.
+/// Address of the service in every OpenStack.
 const ADDRESS: SocketAddr = SocketAddr::new(
     std::net::IpAddr::V4(std::net::Ipv4Addr::new(169, 254, 169, 254)),
     80,
 );
 
-/// Why it has no answer.
+/// Failure of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no connection.
+    /// The connection failed.
     #[error("the metadata service at {address} cannot be reached: {source}")]
     Connection {
-        /// Where it should be.
+        /// Address of the service.
         address: SocketAddr,
-        /// Why.
+        /// Error of the connection.
         source: std::io::Error,
     },
-    /// It speaks no HTTP, ends early, or sends too much.
+    /// The server speaks no HTTP, breaks off, or sends more than 1 MiB.
     #[error("the metadata service at {address} broke off: {reason}")]
     Broken {
-        /// Where it is.
+        /// Address of the service.
         address: SocketAddr,
-        /// Why.
+        /// Error of the HTTP exchange.
         reason: String,
     },
-    /// It does not have the document.
+    /// The service lacks the document.
     #[error("the metadata service at {address} answers {status}")]
     Status {
-        /// Where it should be.
+        /// Address of the service.
         address: SocketAddr,
-        /// What it answers.
+        /// HTTP status of the answer.
         status: http::StatusCode,
     },
-    /// It takes too long.
+    /// No answer within the limit.
     #[error("the metadata service at {address} has not answered within {} s", limit.as_secs())]
     Timeout {
-        /// Where it should be.
+        /// Address of the service.
         address: SocketAddr,
-        /// How long it may take.
+        /// Time limit.
         limit: Duration,
     },
 }
 
-/// A client that asks anew each time.
+/// Client of the metadata service, with a new connection for each request.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
     address: SocketAddr,
@@ -69,15 +68,15 @@ impl Default for Service {
 }
 
 impl Service {
-    /// At another address, with another limit for everything from the connection to the end of the body.
+    /// Client with another address and another limit, for everything from the connection to the end of the body.
     pub fn new(address: SocketAddr, limit: Duration) -> Self {
         Self { address, limit }
     }
 
-    /// `GET` of a path without its first slash.
+    /// Sends `GET` for `path`, given without its first slash.
     ///
     /// # Errors
-    /// No connection, another status than 200, a body that breaks off or has more than 1 MiB, or too much time.
+    /// No connection, a status other than 200, a body that breaks off or exceeds 1 MiB, or a timeout.
     pub async fn read(&self, path: &str) -> Result<Bytes, Error> {
         let Self { address, limit } = *self;
         let asked = tokio::time::timeout(limit, ask(address, path));
@@ -114,7 +113,7 @@ async fn ask(address: SocketAddr, path: &str) -> Result<Bytes, Error> {
     tokio::select! {
         body = &mut exchange => body,
         ended = &mut connection => match ended {
-            // It may end before what it has delivered is read.
+            // The connection may end before its last response has been read.
             Ok(()) => exchange.await,
             Err(error) => Err(broken(error.to_string())),
         },

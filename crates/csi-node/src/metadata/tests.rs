@@ -43,7 +43,7 @@ fn the_document_is_read_from_every_kind_of_drive() {
 #[test]
 fn another_label_is_no_config_drive_and_a_cut_one_is_damaged() {
     for (name, mut image) in images!("nova.iso" "fat12.img") {
-        // What is first has come, and what it leads to has not.
+        // The first sectors are complete, the referenced ones are cut off.
         let short = if name == "nova.iso" { 40_000 } else { 600 };
         assert!(read_image(&&image[..short]).is_err(), "{name}");
         for label in [b"config-2", b"CONFIG-2"] {

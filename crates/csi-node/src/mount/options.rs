@@ -1,18 +1,19 @@
-//! Mount options as users write them, split into what the kernel takes as flags and what the file system reads.
+//! Mount options as users write them, split into [`MountFlags`] of the kernel and data of the file system.
 
 use rustix::mount::MountFlags;
 
 /// Flags and data of a mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What the kernel takes as flags.
+    /// Flags of the kernel.
     pub flags: MountFlags,
-    /// Joined by commas, as given: `errors=continue,context="system_u:object_r:svirt_t:s0:c1,c2"`.
+    /// Options of the file system, joined by commas, as given:
+    /// `errors=continue,context="system_u:object_r:svirt_t:s0:c1,c2"`.
     pub data: String,
 }
 
 impl Options {
-    /// Later options win over earlier ones, as with `mount`.
+    /// Parses options; later ones win, as in `mount`.
     pub fn parse<'a>(given: impl IntoIterator<Item = &'a str>) -> Self {
         let mut flags = MountFlags::empty();
         let mut data: Vec<&str> = Vec::new();
@@ -29,7 +30,7 @@ impl Options {
         }
     }
 
-    /// With an option that the driver adds, unless it is there.
+    /// Adds an option, unless present.
     #[must_use]
     pub fn with(mut self, option: &str) -> Self {
         if !split(&self.data).any(|one| one == option) {
@@ -41,13 +42,13 @@ impl Options {
         self
     }
 
-    /// True if nothing is written.
+    /// True if the mount is read-only.
     pub fn is_read_only(&self) -> bool {
         self.flags.contains(MountFlags::RDONLY)
     }
 }
 
-/// What `mount` and systemd read themselves.
+/// True for options that `mount` and systemd consume: the kernel never sees these.
 fn is_of_user_space(option: &str) -> bool {
     [
         "", "auto", "noauto", "defaults", "_netdev", "nofail", "user", "nouser", "bind",
@@ -58,7 +59,7 @@ fn is_of_user_space(option: &str) -> bool {
         || option.starts_with("comment=")
 }
 
-/// At commas outside of double quotes: the categories of an SELinux context have commas.
+/// Splits at commas outside double quotes: the categories of an SELinux context have commas.
 fn split(options: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     options.split(move |c| {

@@ -1,52 +1,52 @@
-//! The table: the layers at a path, and what brings it to the state that is asked for.
+//! Table of plans: the layers at a path, and the steps to the wanted mount.
 
-/// A layer at a path, compared with the device that should be there.
+/// Layer at a path, compared with the device that should be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// The device, mounted for reading and writing or not.
+    /// The expected device.
     Ours {
-        /// Of the layer, not of the file system.
+        /// True if the layer is read-only; its file system may be writable.
         read_only: bool,
     },
-    /// Another device, which this machine has.
+    /// Another device of this machine.
     Foreign,
     /// A device that is gone.
     Stale,
 }
 
-/// What is done, in this order.
+/// Steps of a call, in the order of the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// So many layers are taken away from the top, whether or not something uses them.
+    /// Number of layers to unmount from the top lazily, in use or not.
     pub detach: usize,
-    /// So many layers are taken away from the top, unless something uses them.
+    /// Number of layers to unmount from the top after these; the call fails if one is in use.
     pub unmount: usize,
-    /// Then this.
+    /// Last step.
     pub then: Then,
 }
 
-/// What is done at last.
+/// Last step of a [`Plan`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
-    /// What is there is right.
+    /// Keep the mount: its device and flags are as wanted.
     #[default]
     Keep,
-    /// Nothing is there: it is mounted.
+    /// Mount the device: the path has no layer.
     Mount,
-    /// It is there, and becomes read-only: an earlier call did not get that far.
+    /// Remount read-only: an earlier call ended between mount and remount.
     RestrictToReading,
 }
 
-/// What stands in the way.
+/// Reason why the wanted state is not reachable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conflict {
-    /// Another device is mounted there.
+    /// Another device is mounted at the path.
     Foreign,
-    /// It is mounted for reading alone, and writing is asked for.
+    /// The device is mounted read-only, and the caller wants to write.
     ReadOnly,
 }
 
-/// What makes of these layers (the topmost last) one layer of ours.
+/// Steps from these layers, topmost last, to one layer of the expected device.
 ///
 /// ```text
 ///   layers                     plan
@@ -60,7 +60,7 @@ pub enum Conflict {
 /// ```
 ///
 /// # Errors
-/// What is there is not ours to take away.
+/// [`Conflict`]: a layer that the driver must not unmount.
 pub fn plan(layers: &[Layer], read_only: bool) -> Result<Plan, Conflict> {
     if layers.contains(&Layer::Foreign) {
         return Err(Conflict::Foreign);
@@ -74,7 +74,7 @@ pub fn plan(layers: &[Layer], read_only: bool) -> Result<Plan, Conflict> {
     };
     match below {
         [] => plan.then = Then::Mount,
-        // A stale layer below is only reached through what is above.
+        // A stale layer below is only reachable by unmounting the layers above.
         _ if below.iter().any(stale) => {
             plan.detach += below.len();
             plan.then = Then::Mount;

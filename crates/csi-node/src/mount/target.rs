@@ -1,45 +1,45 @@
-//! Paths that a caller gives.
+//! Paths in requests.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Why a path is not accepted.
+/// Reason why a path is not accepted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
-    /// Nothing.
+    /// The path is empty.
     #[error("it is empty")]
     Empty,
-    /// More than the kernel takes.
+    /// The path exceeds the kernel's PATH_MAX.
     #[error("it is longer than 4095 bytes")]
     Long,
-    /// It ends early for the kernel.
+    /// A NUL would cut the path in the kernel.
     #[error("it has a NUL")]
     Nul,
-    /// It depends on a working directory.
+    /// The path depends on a working directory.
     #[error("it is not absolute")]
     Relative,
-    /// Nothing is mounted there.
+    /// The path is `/`: no volume is mounted there.
     #[error("it is the root of the file system")]
     Root,
-    /// It leads elsewhere.
+    /// The path can leave its directory.
     #[error("it has a component `..`")]
     Up,
 }
 
-/// The path as mountinfo has it: what leads to it may be links, as `/var/lib/kubelet` is on some nodes. The last component
-/// is left as it is, since what is mounted there may be lost.
+/// Resolves links in the parents of a path, as mountinfo has them: `/var/lib/kubelet` is a link on some nodes. The last
+/// component stays unresolved: a mount with a lost device cannot be read.
 pub fn resolved(path: &Path) -> PathBuf {
     let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
     match (parent, path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),
-        // Nothing is there, and nothing is mounted there.
+        // No parent, so no mount either.
         _ => path.to_owned(),
     }
 }
 
-/// A path that can be mounted on: absolute, not `/`, without `..`; slashes at its end and doubled ones are dropped.
+/// Checks a path for a mount: absolute, not `/`, without `..`. Trailing and doubled slashes are dropped.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`BadPath`], with the reason.
 pub fn checked(path: &str) -> Result<PathBuf, BadPath> {
     const LONGEST: usize = 4095;
     if path.is_empty() {

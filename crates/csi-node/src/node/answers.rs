@@ -1,4 +1,4 @@
-//! The codes of what goes wrong, in words that name the volume and say what to do.
+//! gRPC codes of failures, and messages with the name of the volume and the next step.
 
 use std::io;
 use std::path::Path;
@@ -10,21 +10,23 @@ use crate::format::Refusal;
 use crate::mount::state::Conflict;
 use crate::program;
 
-/// A failure of the call for a volume.
+/// Status for a failure with a volume: `volume ID: …`.
 pub(super) fn status(code: Code, volume: &str, what: impl std::fmt::Display) -> Status {
     Status::new(code, format!("volume {volume}: {what}"))
 }
 
-/// The request is wrong.
+/// Status for an invalid request.
 pub(super) fn invalid(what: impl Into<String>) -> Status {
     Status::new(Code::InvalidArgument, what)
 }
 
-/// Whatever is not known of a device is unavailable: the caller asks again.
+/// Status for a disk that is not usable yet: `UNAVAILABLE`, so that the caller tries again.
 pub(super) fn unusable(volume: &str, why: &Unusable) -> Status {
     status(Code::Unavailable, volume, why)
 }
 
+/// Status for a [`Refusal`]: `UNAVAILABLE` while the content of the device is unknown, `FAILED_PRECONDITION` if known
+/// and in the way.
 pub(super) fn refusal(volume: &str, device: &Path, why: &Refusal) -> Status {
     let code = match why {
         Refusal::NotKnown(_) | Refusal::NotUsable(_) | Refusal::Unfinished(_) => Code::Unavailable,
@@ -35,6 +37,7 @@ pub(super) fn refusal(volume: &str, device: &Path, why: &Refusal) -> Status {
     status(code, volume, format!("{}: {why}", device.display()))
 }
 
+/// Status for a [`Conflict`] at a mount point.
 pub(super) fn conflict(volume: &str, path: &Path, what: Conflict) -> Status {
     let path = path.display();
     match what {
@@ -51,7 +54,7 @@ pub(super) fn conflict(volume: &str, path: &Path, what: Conflict) -> Status {
     }
 }
 
-/// A program that failed, or is absent.
+/// Status for a program that failed or is absent, by [`program::run`].
 pub(super) fn program(volume: &str, device: &Path, error: &program::Error) -> Status {
     status(
         Code::Internal,
@@ -60,7 +63,7 @@ pub(super) fn program(volume: &str, device: &Path, error: &program::Error) -> St
     )
 }
 
-/// A system call that failed.
+/// Status for a failed system call; `FAILED_PRECONDITION` if the kernel answers `EBUSY`.
 pub(super) fn system(volume: &str, what: &str, path: &Path, error: &io::Error) -> Status {
     let code = match error.kind() {
         io::ErrorKind::ResourceBusy => Code::FailedPrecondition,

@@ -1,4 +1,4 @@
-//! A volume has grown: the machine sees it, and the file system covers it.
+//! NodeExpandVolume: the kernel reads the new size of the disk, and the file system grows to it.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(super) fn expand(
     let number = match (place, &visible) {
         (Some(place), _) => device_of(place, &machine.options.dev),
         (None, Ok(Some(number))) => Some(*number),
-        // The kubelet may name a directory of its own for a block volume.
+        // For a block volume the kubelet may pass a directory of its own.
         (None, Ok(None)) if request.block => None,
         (None, _) => {
             let what = format!("it is not mounted at {}", path.display());
@@ -49,7 +49,7 @@ pub(super) fn expand(
             Some(number) => machine.mounted_elsewhere(volume, &place.target, number)?,
             None => None,
         };
-        // The kubelet asks between the staging and the first pod, too.
+        // The kubelet also expands between staging and the first pod.
         let alone = request.options.as_ref();
         let alone = alone.filter(|options| elsewhere.is_none() && !options.is_read_only());
         machine.grow(volume, &disk, &place.target, alone)?;
@@ -59,7 +59,7 @@ pub(super) fn expand(
     })
 }
 
-/// Where the volume is mounted: for all pods if that is given, since a pod may have it read-only.
+/// Mount to grow: the staging mount if given, since the mount of a pod may be read-only.
 fn place<'a>(path: &Path, staging: Option<&Path>, mounts: &'a [Mount]) -> Option<&'a Mount> {
     let at = |path: &Path| mountinfo::at(mounts, path).pop();
     let published = at(path)?;
@@ -69,8 +69,11 @@ fn place<'a>(path: &Path, staging: Option<&Path>, mounts: &'a [Mount]) -> Option
 }
 
 impl Machine<'_> {
-    /// Grows the file system that is mounted at a path, unless it covers its device, and compares afterwards. With the
-    /// options of the mount, which nobody uses yet, it is grown without being mounted if the kernel does not grow it otherwise.
+    /// Grows the mounted file system at a path to its device, unless it already [covers](filesystem::covers) the
+    /// device, and verifies the result.
+    ///
+    /// `alone`: options of the mount while nothing else uses it. If the kernel refuses to grow a mounted ext file
+    /// system, the file system is unmounted, grown, and mounted again with these.
     pub(super) fn grow(
         &self,
         volume: &str,
@@ -91,7 +94,7 @@ impl Machine<'_> {
                 mount::unmount(path, false)
                     .map_err(|error| answers::system(volume, "unmount", path, &error))?;
                 let grown = filesystem::grow_unmounted(kind, &disk.path);
-                // Whatever became of it: a pod that is published next would write to the directory below.
+                // Mount also after a failure: otherwise the next pod would write to the directory below.
                 mount::mount(&disk.path, path, found.kind, options)
                     .map_err(|error| answers::system(volume, "mount it at", path, &error))?;
                 grown.map_err(failed)?;
@@ -110,7 +113,7 @@ impl Machine<'_> {
         Err(answers::status(Code::Unavailable, volume, what))
     }
 
-    /// The superblock, as the kernel has it.
+    /// Superblock, as the kernel has it in the page cache.
     fn mounted(&self, volume: &str, disk: &Disk, path: &Path) -> Result<FileSystem, Status> {
         let unknown = |what: String| {
             let node = disk.path.display();

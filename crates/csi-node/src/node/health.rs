@@ -1,4 +1,4 @@
-//! The health of a volume, as this machine sees it: of its disk, and of the file system on it.
+//! NodeGetVolumeHealth: the disk of a volume and its file system, as this machine sees both.
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -16,9 +16,9 @@ use crate::mountinfo::Mount;
 use crate::probe::{Blocks, Device};
 use crate::{filesystem, mount, mountinfo};
 
-/// Options of a file system that the kernel has stopped after an error.
+/// Options of a file system that the kernel has shut down after an error.
 const STOPPED: &[&str] = &["shutdown"];
-/// Options of one on which it does not write any more.
+/// Options of a file system that the kernel has made read-only after an error.
 const READ_ONLY: &[&str] = &["ro", "emergency_ro"];
 
 pub(super) fn health(
@@ -57,7 +57,7 @@ fn is_gone(machine: &Machine<'_>, mount: &Mount) -> bool {
     }
 }
 
-/// Of a block volume: the device is what the pod has.
+/// Finding about a block volume, whose pod has the device itself. `None` if healthy.
 fn of_device(path: &Path) -> Option<Entry> {
     let is_device = fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device());
     if !is_device {
@@ -83,7 +83,7 @@ fn of_file_system(mount: &Mount, path: &Path) -> Option<Entry> {
         );
         return Some(entry(Status::Inaccessible, "FileSystemStopped", message));
     }
-    // One that was mounted read-only has the option itself.
+    // A file system that was mounted read-only has the option anyway.
     if has(READ_ONLY) && !mount.is_read_only() {
         let message = format!(
             "the file system at {at} became read-only, as the kernel makes it after an error; its log says why"

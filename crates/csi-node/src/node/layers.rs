@@ -1,4 +1,4 @@
-//! What is mounted at a path, compared with the device of a volume.
+//! Mounts at a path, compared with the device of a volume as [`Layer`]s.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,12 +14,12 @@ use crate::mount::state::{Layer, Plan};
 use crate::mount::{self, state};
 use crate::mountinfo::{self, Mount};
 
-/// The number of a device.
+/// Major and minor number of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number(pub(super) u32, pub(super) u32);
 
 impl Number {
-    /// Of the node of a block device.
+    /// Number of the device at a device node; `None` if the file is no block device.
     pub(super) fn of(node: &Path) -> io::Result<Option<Self>> {
         let metadata = fs::metadata(node)?;
         let device = metadata.rdev();
@@ -28,8 +28,8 @@ impl Number {
     }
 }
 
-/// The device of a mount. btrfs has numbers of its own, and is known by the path of its device; a device that is itself
-/// shown in a second place, by its name in the file system of devices.
+/// Number of the device of a mount. btrfs has anonymous numbers, so the path of its device counts; for a bind-mounted
+/// device node, the name in devtmpfs counts.
 pub(super) fn device_of(mount: &Mount, dev: &Path) -> Option<Number> {
     let at = |path: &Path| Number::of(path).ok().flatten();
     if mount.major != 0 {
@@ -43,7 +43,8 @@ pub(super) fn device_of(mount: &Mount, dev: &Path) -> Option<Number> {
     }
 }
 
-/// True if the kubelet says that a block volume, whose path does not name its driver, is another driver's.
+/// True if the kubelet's `vol_data.json` names another driver for a block volume: paths of block volumes do not name
+/// the driver.
 fn is_of_another(target: &Path) -> bool {
     const LONGEST: u64 = 64 << 10;
     let mut above = target.ancestors();
@@ -62,13 +63,13 @@ fn is_of_another(target: &Path) -> bool {
     data.is_ok_and(|it| it.get("driverName").is_some_and(|name| name != DRIVER))
 }
 
-/// Volumes that the kubelet has staged or published here.
+/// Number of volumes of this driver that the kubelet has staged or published on this node.
 pub(super) fn volumes_in_use(mounts: &[Mount]) -> usize {
     let ours = mounts
         .iter()
         .filter(|one| is_ours(&one.target.to_string_lossy()) && !is_of_another(&one.target));
     let devices = ours.map(|one| match one.major {
-        // A device as a file, or btrfs.
+        // A device node, or btrfs.
         0 => (one.root.clone(), one.source.clone()),
         _ => (
             Path::new("").into(),
@@ -87,7 +88,7 @@ impl Machine<'_> {
         mountinfo::read().map_err(unknown)
     }
 
-    /// The layers at a path.
+    /// [`Layer`]s at a path, topmost last.
     pub(super) fn layers(&self, mounts: &[Mount], path: &Path, device: Number) -> Vec<Layer> {
         let at = mountinfo::at(mounts, path).into_iter();
         at.map(|one| match device_of(one, &self.options.dev) {
@@ -95,14 +96,14 @@ impl Machine<'_> {
                 read_only: one.is_read_only(),
             },
             Some(Number(major, minor)) if self.devices.exists(major, minor) => Layer::Foreign,
-            // Its node is gone with it. Anything else that has no device is foreign.
+            // The device node went with the device. Without any device, a mount is foreign.
             None if !is_of_device(one) => Layer::Foreign,
             _ => Layer::Stale,
         })
         .collect()
     }
 
-    /// Where else than at a path a device is mounted, if it is.
+    /// Another mount point of the device, if there is one.
     pub(super) fn mounted_elsewhere(
         &self,
         volume: &str,
@@ -110,13 +111,13 @@ impl Machine<'_> {
         device: Number,
     ) -> Result<Option<PathBuf>, Status> {
         let mounts = self.mounts(volume)?.into_iter();
-        // A device that is shown as a file is not mounted itself.
+        // A bind-mounted device node is no mount of the device's content.
         let mut mounts = mounts.filter(|one| !is_node(one) && one.target != path);
         let at = mounts.find(|one| device_of(one, &self.options.dev) == Some(device));
         Ok(at.map(|one| one.target))
     }
 
-    /// Takes away what the plan says.
+    /// Unmounts the layers that the [`Plan`] removes.
     pub(super) fn clear(&self, volume: &str, path: &Path, plan: Plan) -> Result<(), Status> {
         let failed = |error| answers::system(volume, "unmount", path, &error);
         for _ in 0..plan.detach {
@@ -128,7 +129,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What brings a path to one layer of a device.
+    /// [`Plan`] from the present layers at a path to one layer of the device.
     pub(super) fn plan(
         &self,
         volume: &str,
@@ -140,7 +141,7 @@ impl Machine<'_> {
         state::plan(&layers, read_only).map_err(|what| answers::conflict(volume, path, what))
     }
 
-    /// Takes away all that is mounted at a path.
+    /// Unmounts all layers at a path; lazily if the device is gone.
     pub(super) fn unmount_all(&self, volume: &str, path: &Path) -> Result<(), Status> {
         let mounts = self.mounts(volume)?;
         for one in mountinfo::at(&mounts, path).iter().rev() {
@@ -155,13 +156,13 @@ impl Machine<'_> {
     }
 }
 
-/// True if a mount without a number of a device is one of a device whose node is gone.
+/// True for a mount of a device whose node is gone, and with it the number.
 pub(super) fn is_of_device(mount: &Mount) -> bool {
     let device = Path::new(&mount.source).is_absolute();
     device || is_node(mount)
 }
 
-/// True if a mount shows a device as a file.
+/// True if the mount is a bind mount of a device node.
 fn is_node(mount: &Mount) -> bool {
     matches!(mount.fs_type.to_str(), Some("devtmpfs" | "tmpfs")) && mount.root != Path::new("/")
 }

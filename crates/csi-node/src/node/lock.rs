@@ -1,22 +1,22 @@
-//! One call at a time for each volume.
+//! Locks by volume: one call at a time for each.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The volumes on which a call is at work.
+/// Volumes with a call at work.
 #[derive(Clone, Default)]
 pub(super) struct Locks(Arc<Mutex<HashSet<String>>>);
 
-/// The lock of a volume, until it is dropped.
+/// Lock of a volume, released on drop.
 pub(super) struct Lock {
     volume: String,
     locks: Locks,
 }
 
 impl Locks {
-    /// The lock, unless another call has it.
+    /// Takes the [`Lock`] of a volume; `None` while another call has it.
     pub(super) fn take(&self, volume: &str) -> Option<Lock> {
         let volume = volume.to_owned();
         let free = self.0.lock().insert(volume.clone());

@@ -1,4 +1,4 @@
-//! A volume comes to a pod: its staged file system, or its device, is shown at a second place.
+//! NodePublishVolume: a bind mount of the staged file system, or of the device, at the path of a pod.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -17,6 +17,7 @@ use crate::mount::state::Then;
 use crate::mount::{self, Options};
 use crate::mountinfo;
 
+/// Bind-mounts the staged volume at the target. Repeating the call changes nothing.
 pub(super) fn publish(
     machine: &Machine<'_>,
     request: Publish,
@@ -33,6 +34,7 @@ pub(super) fn publish(
     Ok(NodePublishVolumeResponse {})
 }
 
+/// Unmounts all layers at the target and removes the mount point.
 pub(super) fn unpublish(
     machine: &Machine<'_>,
     request: Unpublish,
@@ -76,7 +78,7 @@ fn filesystem(machine: &Machine<'_>, request: &Publish) -> Result<(), Status> {
     }
 }
 
-/// The device that is staged, and the flags of its mount, which those of the pod are added to.
+/// Staged device, and flags of the staging mount; the flags of the pod are added to these.
 fn staged(machine: &Machine<'_>, request: &Publish) -> Result<(Number, Options), Status> {
     let (volume, staging) = (request.volume.as_str(), request.staging.as_path());
     let mounts = machine.mounts(volume)?;
@@ -107,7 +109,7 @@ fn staged(machine: &Machine<'_>, request: &Publish) -> Result<(Number, Options),
         return Err(answers::status(Code::FailedPrecondition, volume, what));
     }
     let mut options = Options::parse(mount.options.iter().map(String::as_str));
-    // The file system may have become read-only by itself, after an error.
+    // The kernel may have made the file system read-only after an error.
     let read_only = mount.super_options.split(',').any(|option| option == "ro");
     options
         .flags
@@ -135,7 +137,7 @@ fn block(machine: &Machine<'_>, request: &Publish) -> Result<(), Status> {
     }
 }
 
-/// A volume for one writer has one place beside the one where it is staged.
+/// Refuses a second target for a volume with access mode `SINGLE_NODE_SINGLE_WRITER`.
 fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result<(), Status> {
     if !request.exclusive {
         return Ok(());
@@ -157,7 +159,8 @@ fn exclusive(machine: &Machine<'_>, request: &Publish, device: Number) -> Result
     }
 }
 
-/// True if two paths are one place: where the kubelet's directory is a bind mount, each mount in it is seen twice.
+/// True if both paths are one place: if the kubelet's directory is a bind mount, mountinfo lists each mount in it
+/// twice.
 fn is_same_place(one: &Path, other: &Path) -> bool {
     let parent = |path: &Path| fs::metadata(path.parent()?).ok();
     let is_same = || {
@@ -167,7 +170,7 @@ fn is_same_place(one: &Path, other: &Path) -> bool {
     one == other || one.file_name() == other.file_name() && is_same() == Some(true)
 }
 
-/// An empty file, for a device to be mounted on.
+/// Creates an empty file, as mount point for a device node.
 fn file(volume: &str, path: &Path) -> Result<(), Status> {
     if let Some(parent) = path.parent() {
         directory(volume, parent)?;
@@ -186,7 +189,7 @@ fn file(volume: &str, path: &Path) -> Result<(), Status> {
         .map_err(|error| answers::system(volume, "create", path, &error))
 }
 
-/// What was mounted on, and nothing else: a directory that is not empty, and a file with content, stay.
+/// Removes a mount point. A directory that is not empty, or a file with content, stays: neither was made by the driver.
 fn remove(target: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(target) {
         Ok(metadata) => metadata,

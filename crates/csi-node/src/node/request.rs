@@ -1,4 +1,4 @@
-//! Requests, parsed: what is wrong in them is said before anything is done.
+//! Parsed requests: an invalid field is refused before any work.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,13 +19,14 @@ use crate::filesystem::Kind;
 use crate::format::Mode;
 use crate::mount::{BadPath, Options, checked};
 
-/// As which a volume is used.
+/// Kind of access to a volume: as a block device, or as a mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Block,
     Mount { kind: Kind, options: Options },
 }
 
+/// NodeStageVolume, with the settings of the StorageClass from the publish and volume contexts.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) volume: String,
@@ -37,12 +38,14 @@ pub(super) struct Stage {
     pub(super) grow: bool,
 }
 
+/// NodeUnstageVolume.
 #[derive(Debug)]
 pub(super) struct Unstage {
     pub(super) volume: String,
     pub(super) path: PathBuf,
 }
 
+/// NodePublishVolume.
 #[derive(Debug)]
 pub(super) struct Publish {
     pub(super) volume: String,
@@ -50,29 +53,33 @@ pub(super) struct Publish {
     pub(super) target: PathBuf,
     pub(super) access: Access,
     pub(super) read_only: bool,
-    /// No other pod may have it.
+    /// True if only one target may have the volume.
     pub(super) exclusive: bool,
     pub(super) expected: Expected,
 }
 
+/// NodeUnpublishVolume.
 #[derive(Debug)]
 pub(super) struct Unpublish {
     pub(super) volume: String,
     pub(super) target: PathBuf,
 }
 
+/// NodeGetVolumeStats.
 #[derive(Debug)]
 pub(super) struct Stats {
     pub(super) volume: String,
     pub(super) path: PathBuf,
 }
 
+/// NodeGetVolumeHealth.
 #[derive(Debug)]
 pub(super) struct Health {
     pub(super) volume: String,
     pub(super) path: PathBuf,
 }
 
+/// NodeExpandVolume. `expected` and `limit` are in bytes.
 #[derive(Debug)]
 pub(super) struct Expand {
     pub(super) volume: String,
@@ -80,9 +87,9 @@ pub(super) struct Expand {
     pub(super) staging: Option<PathBuf>,
     pub(super) expected: Expected,
     pub(super) limit: Option<u64>,
-    /// The caller says that it is a block volume.
+    /// True if the capability says that this is a block volume.
     pub(super) block: bool,
-    /// With what it is mounted for all pods, if the caller says so in a form that can be used.
+    /// Options of the staging mount, if the capability has usable ones.
     pub(super) options: Option<Options>,
 }
 
@@ -102,7 +109,7 @@ impl Stage {
             path: path("staging_target_path", &request.staging_target_path)?,
             access,
             expected: expected(&request.publish_context)?,
-            // A restored or cloned one has the content of its source, on whatever storage.
+            // A restored or cloned volume has the content of its source, on any storage.
             mode: if grow { Mode::Blank } else { mode },
             first_attach: text(&request.publish_context, context::FIRST_ATTACH) == "true",
             grow,
@@ -122,7 +129,7 @@ impl Unstage {
 impl Publish {
     pub(super) fn parse(request: NodePublishVolumeRequest) -> Result<Self, Status> {
         let (access, mode) = access(request.volume_capability)?;
-        // Also by `ro` among the mount options of a class, with which it was staged.
+        // `ro` may also be among the mount options of the StorageClass with which the volume was staged.
         let options = match &access {
             Access::Mount { options, .. } => options.is_read_only(),
             Access::Block => false,
@@ -158,7 +165,7 @@ impl Stats {
 }
 
 impl Health {
-    /// Of the two paths the published one is what the pod has.
+    /// Checks the path that the pod has: the published one, if both are given.
     pub(super) fn parse(request: NodeGetVolumeHealthRequest) -> Result<Self, Status> {
         let path = match request.volume_publish_path.as_str() {
             "" => &request.staging_target_path,
@@ -214,7 +221,7 @@ fn volume(id: String) -> Result<String, Status> {
     if id.is_empty() {
         Err(invalid("volume_id is empty"))
     } else if id.len() > LONGEST || !id.chars().all(allowed) {
-        // It becomes part of the names of links.
+        // The id becomes part of the names of links.
         Err(invalid("volume_id is no id of Cinder"))
     } else {
         Ok(id)
@@ -225,7 +232,7 @@ fn path(field: &str, given: &str) -> Result<PathBuf, Status> {
     checked(given).map_err(|why| invalid(format!("{field}: {why}")))
 }
 
-/// Where a volume is said to be: nowhere, if the path is relative.
+/// Path of a volume in a query. A relative path is `NOT_FOUND`: no volume is published there.
 fn place(id: &str, given: &str) -> Result<PathBuf, Status> {
     volume(id.to_owned())?;
     checked(given).map_err(|why| {
@@ -237,7 +244,7 @@ fn place(id: &str, given: &str) -> Result<PathBuf, Status> {
     })
 }
 
-/// The specification has a code of its own for its absence.
+/// Staging path; if empty, `FAILED_PRECONDITION`, the code of the specification for this case.
 fn staged(given: &str) -> Result<PathBuf, Status> {
     match given {
         "" => Err(Status::new(
@@ -248,7 +255,7 @@ fn staged(given: &str) -> Result<PathBuf, Status> {
     }
 }
 
-/// How the volume is used, and by whom.
+/// [`Access`] and access mode in a capability.
 fn access(capability: Option<VolumeCapability>) -> Result<(Access, AccessMode), Status> {
     let capability = capability.ok_or_else(|| invalid("volume_capability is empty"))?;
     let mode = capability
@@ -295,7 +302,7 @@ fn mounted(mount: &MountVolume, reads: bool) -> Result<Access, Status> {
         options.flags |= rustix::mount::MountFlags::RDONLY;
     }
     if kind == Kind::Xfs {
-        // A restored volume has the UUID of its source, which may be mounted beside it.
+        // A restored volume has the UUID of its source, which may be mounted on the same node.
         options = options.with("nouuid");
     }
     Ok(Access::Mount { kind, options })
@@ -323,7 +330,7 @@ fn expected(context: &BTreeMap<String, String>) -> Result<Expected, Status> {
     Ok(Expected { size })
 }
 
-/// 0 stands for nothing.
+/// Number of bytes; 0 means not set.
 fn bytes(field: &str, given: i64) -> Result<Option<u64>, Status> {
     match u64::try_from(given) {
         Ok(0) => Ok(None),

@@ -1,4 +1,4 @@
-//! A volume comes to a node: its device is found, formatted if it is empty, and mounted for all pods of the node.
+//! NodeStageVolume: the device of a volume is found, formatted if empty, and mounted once for all pods of the node.
 
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -24,7 +24,7 @@ pub(super) fn stage(
     let path = &mount::resolved(&request.path);
     let disk = machine.disk(&request.volume, request.expected)?;
     let Access::Mount { kind, options } = &request.access else {
-        // A block volume is published from its device.
+        // A block volume is published directly from its device.
         return Ok(NodeStageVolumeResponse {});
     };
     let volume = request.volume.as_str();
@@ -32,7 +32,7 @@ pub(super) fn stage(
     let plan = machine.plan(volume, path, number, options.is_read_only())?;
     machine.clear(volume, path, plan)?;
     let elsewhere = machine.mounted_elsewhere(volume, path, number)?;
-    // One that somebody uses is not unmounted to be grown.
+    // A file system in use is not unmounted in order to grow.
     let alone = elsewhere.is_none().then_some(options);
     match plan.then {
         Then::Mount => {
@@ -64,7 +64,7 @@ pub(super) fn unstage(
     Ok(NodeUnstageVolumeResponse {})
 }
 
-/// What is on the device, once it has a file system.
+/// File system on the device after any mkfs or repair, ready for a mount.
 fn prepare(
     machine: &Machine<'_>,
     request: &Stage,
@@ -84,7 +84,7 @@ fn prepare(
         Decision::Mount(found) => {
             let cleared = mark::clear(path, volume);
             cleared.map_err(|error| answers::system(volume, "write to", path, &error))?;
-            // One that is mounted elsewhere is dirty, and no case for e2fsck.
+            // A file system mounted elsewhere is dirty by nature, and must not be checked.
             if found.dirty == Some(true) && !wanted.read_only && mounted.is_none() {
                 repair(volume, path, &found)?;
             }
@@ -98,7 +98,7 @@ fn prepare(
     if let Some(user) = user {
         return Err(answers::refusal(volume, path, &Refusal::NotUsable(user)));
     }
-    // The name may have gone to another disk since.
+    // The device name may have moved to another disk since.
     let again = machine.devices.find(volume).ok().flatten();
     if again.as_ref() != Some(disk) {
         let why = Refusal::NotUsable("the device has changed while it was read".to_owned());
@@ -128,8 +128,8 @@ fn prepare(
     }
 }
 
-/// The device, open. As long as it is, the kernel gives its name to no other disk, so that what is read, looked for again by
-/// its serial, and written are the same one, though programs open it by name.
+/// Opens the device and keeps it open. Meanwhile the kernel gives its name to no other disk: the disk that was probed,
+/// the one found again by serial, and the one that mkfs opens by name are the same.
 fn held(machine: &Machine<'_>, volume: &str, disk: &Disk) -> Result<File, Status> {
     let unusable = |what: String| answers::refusal(volume, &disk.path, &Refusal::NotUsable(what));
     let file = File::open(&disk.path).map_err(|error| unusable(error.to_string()))?;
@@ -146,7 +146,8 @@ fn held(machine: &Machine<'_>, volume: &str, disk: &Disk) -> Result<File, Status
     }
 }
 
-/// What is on the device; with the mark of this volume, and nothing else that is whole, an mkfs was interrupted.
+/// Content of the device. A device with the mark of this volume and without other intact content is
+/// [`Content::HalfFormatted`].
 fn content(volume: &str, path: &Path, kind: Kind) -> Result<Content, probe::Error> {
     let unreadable = |source| probe::Error::Unreadable { offset: 0, source };
     let device = Device::open(path).map_err(unreadable)?;
@@ -173,8 +174,8 @@ fn repair(volume: &str, path: &Path, found: &FileSystem) -> Result<(), Status> {
     })
 }
 
-/// The kubelet expands a volume when its pod has it, which is too late where the kernel lets nobody grow a mounted ext.
-/// A failure is none of the staging's: what has not grown is told by the expansion, if one is asked for.
+/// Grows an ext file system before its first mount where the kernel lets nobody grow a mounted one: the kubelet expands
+/// only after the pod has the volume. A failure does not fail the staging; a later NodeExpandVolume reports the size.
 fn grow_first(volume: &str, disk: &Disk, found: &FileSystem) {
     let Some(kind) = Kind::parse(found.kind).filter(|kind| kind.is_ext()) else {
         return;
@@ -205,7 +206,7 @@ fn mount_at(
     })
 }
 
-/// The directory of a mount, which the caller has usually made.
+/// Creates the mount point, unless the caller has.
 pub(super) fn directory(volume: &str, path: &Path) -> Result<(), Status> {
     if let Ok(metadata) = std::fs::symlink_metadata(path) {
         if metadata.is_dir() {
@@ -219,7 +220,7 @@ pub(super) fn directory(volume: &str, path: &Path) -> Result<(), Status> {
 }
 
 impl Machine<'_> {
-    /// The device of a volume, once it has its size.
+    /// Disk of a volume, once it has the expected size.
     pub(super) fn disk(&self, volume: &str, expected: Expected) -> Result<Disk, Status> {
         let mut pause = std::thread::sleep;
         device::wait(self.devices, volume, expected, self.patience, &mut pause)

@@ -1,4 +1,4 @@
-//! How full a volume is.
+//! NodeGetVolumeStats: bytes and inodes of a volume.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ pub(super) fn stats(
             usage: vec![usage(Unit::Bytes, size, 0, 0)],
         });
     }
-    // Otherwise the numbers would be those of the disk of the node.
+    // Without a mount, `statvfs` would measure the disk of the node.
     if mountinfo::at(&machine.mounts(volume)?, path).is_empty() {
         let what = format!("nothing is mounted at {}", path.display());
         return Err(answers::status(Code::NotFound, volume, what));

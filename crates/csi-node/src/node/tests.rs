@@ -212,7 +212,7 @@ async fn a_second_call_for_a_volume_is_aborted_and_the_first_outlives_its_caller
         .unwrap();
     let answer = node.node_stage_volume(now(), staging()).await;
     failure(answer, Code::Aborted, "another call");
-    // What only looks does not wait.
+    // A call that only reads does not wait.
     let stats = NodeGetVolumeStatsRequest {
         volume_id: VOLUME.to_owned(),
         volume_path: "some/path".to_owned(),

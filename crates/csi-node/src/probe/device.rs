@@ -1,4 +1,4 @@
-//! A block device, read past the page cache.
+//! Reads of a block device past the page cache.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -10,9 +10,9 @@ use rustix::fs::OFlags;
 use super::Blocks;
 use super::places::BLOCK;
 
-/// An open device, or a file, for tests.
+/// Open block device, or a file in tests.
 ///
-/// What the page cache has of a device may be older than the device: another machine may have written to it since.
+/// The page cache may be older than the device, since another machine may have written to it.
 #[derive(Debug)]
 pub struct Device {
     file: File,
@@ -20,10 +20,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// Opens it with O_DIRECT. A file on a file system that has no such access (not a device) is opened without.
+    /// Opens a device with O_DIRECT. A file on a file system without O_DIRECT is opened without.
     ///
     /// # Errors
-    /// What `open` answers.
+    /// Error of `open`.
     pub fn open(path: &Path) -> io::Result<Self> {
         let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap_or(0);
         let mut options = OpenOptions::new();
@@ -41,10 +41,10 @@ impl Device {
         Self::of(file)
     }
 
-    /// Opens it through the page cache, where the superblock of a mounted ext4 is newer than on the device.
+    /// Opens a device through the page cache, which has the current superblock of a mounted ext4.
     ///
     /// # Errors
-    /// What `open` answers.
+    /// Error of `open`.
     pub fn open_cached(path: &Path) -> io::Result<Self> {
         Self::of(File::open(path)?)
     }
@@ -64,7 +64,7 @@ impl Blocks for Device {
         let start = offset / BLOCK * BLOCK;
         let skip = usize::try_from(offset - start).map_err(io::Error::other)?;
         let block = usize::try_from(BLOCK).map_err(io::Error::other)?;
-        // O_DIRECT wants address, offset and length to be aligned.
+        // O_DIRECT demands aligned addresses, offsets and lengths.
         let length = (skip + buffer.len()).next_multiple_of(block);
         let mut memory = vec![0; length + block];
         let first = memory.as_ptr().align_offset(block);

@@ -1,22 +1,22 @@
-//! The superblocks of the file systems that the driver makes: ext2 to ext4, XFS, btrfs.
+//! Superblocks of the file systems that the driver makes: ext2 to ext4, XFS, btrfs.
 
 use std::ops::Range;
 
 use super::Content;
 use super::places::Sample;
 
-/// A file system that the driver can mount and grow.
+/// File system of a type that the driver can mount and grow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSystem {
-    /// As `mount -t` takes it.
+    /// Type, as for `mount -t`.
     pub kind: &'static str,
-    /// Lower case, with dashes.
+    /// UUID in lower case, with dashes.
     pub uuid: String,
-    /// Not unmounted, or with errors; of XFS and btrfs only the kernel knows.
+    /// True if not cleanly unmounted, or with errors. `None` for XFS and btrfs: only the kernel can tell.
     pub dirty: Option<bool>,
-    /// How many bytes of the device it covers.
+    /// Bytes of the device that the file system covers.
     pub bytes: u64,
-    /// Bytes of that which `statvfs` does not count: the log of XFS.
+    /// Bytes of these that `statvfs` does not count: the log of XFS.
     pub log: u64,
 }
 
@@ -26,9 +26,9 @@ pub(super) fn recognise(sample: &Sample) -> Option<Content> {
         .or_else(|| btrfs(sample))
 }
 
-/// Where files of a file system can lie; nowhere if its superblock does not fit its device.
+/// Range that may contain files. Empty if the superblock does not fit the device.
 pub(super) fn files(found: &FileSystem, device: u64) -> Range<u64> {
-    // Before that come superblock and descriptors of groups, and what btrfs leaves to others.
+    // Before this offset are superblock, group descriptors, and space that btrfs reserves for boot loaders.
     const FIRST: u64 = 64 << 10;
     match found.bytes <= device {
         true => FIRST..found.bytes,
@@ -83,7 +83,7 @@ fn ext(sample: &Sample) -> Option<Content> {
 
 fn xfs(sample: &Sample) -> Option<Content> {
     sample.has(0, b"XFSB").then_some(())?;
-    // mkfs.xfs sets it first and clears it last.
+    // mkfs.xfs sets the flag first and clears it last.
     if sample.array::<1>(126)? != [0] {
         return Some(Content::Unfinished("xfs"));
     }
@@ -99,7 +99,7 @@ fn xfs(sample: &Sample) -> Option<Content> {
 
 fn btrfs(sample: &Sample) -> Option<Content> {
     const AT: u64 = 64 << 10;
-    // The magic of a superblock until mkfs.btrfs has finished.
+    // Magic of a superblock until mkfs.btrfs has finished.
     if sample.has(AT + 64, b"!BHRfS_M") {
         return Some(Content::Unfinished("btrfs"));
     }
@@ -108,7 +108,7 @@ fn btrfs(sample: &Sample) -> Option<Content> {
         kind: "btrfs",
         uuid: uuid(sample.array(AT + 32)?),
         dirty: None,
-        // Of the item of this device, not of the whole file system, which may have several.
+        // Size of this device's item: the file system may span several devices.
         bytes: sample.le64(AT + 0xc9 + 8)?,
         log: 0,
     }))

@@ -1,4 +1,4 @@
-//! What is no file system of the driver, by the bytes that identify it.
+//! Content other than file systems of the driver, by magic bytes.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use super::places::Sample;
 const KIB: u64 = 1 << 10;
 const SECTOR: u64 = 512;
 
-/// What contains other things, whose start may look like a file system: LUKS, RAID, LVM, ZFS. A few bytes where `files` of
-/// a file system lie may be somebody's.
+/// Containers, whose start may look like a file system: LUKS, RAID, LVM, ZFS. Magic bytes inside the range `files` may
+/// belong to a file and do not count.
 pub(super) fn container(sample: &Sample, files: &Range<u64>) -> Option<Content> {
     if is_luks(sample, files) {
         return Some(Content::Luks);
@@ -44,7 +44,7 @@ pub(super) fn other(sample: &Sample) -> Option<Content> {
 }
 
 pub(super) fn partitions(sample: &Sample) -> Option<Content> {
-    // After the protective record, and at the end, by both sizes of sectors.
+    // After the protective record, and at the end, for sectors of 512 and of 4096 bytes.
     let gpt = [SECTOR, 4 * KIB].iter().any(|sector| {
         sample.has(*sector, GPT) || sample.has(sample.size.wrapping_sub(*sector), GPT)
     });
@@ -61,13 +61,13 @@ pub(super) fn partitions(sample: &Sample) -> Option<Content> {
 const GPT: &[u8] = b"EFI PART";
 
 fn is_luks(sample: &Sample, files: &Range<u64>) -> bool {
-    // The second header of LUKS2, whose place depends on the size of the first.
+    // Second header of LUKS2, at an offset that depends on the size of the first.
     let copies = (4..=12).map(|power| KIB << power);
     let mut copies = copies.filter(|at| !files.contains(at));
     sample.has(0, b"LUKS\xba\xbe") || copies.any(|at| sample.has(at, b"SKUL\xba\xbe"))
 }
 
-/// Superblocks of Linux's RAID (0.90 and 1.0 near the end) and of firmware.
+/// True with a superblock of Linux RAID (0.90 and 1.0 lie near the end) or of RAID firmware.
 fn is_raid(sample: &Sample, files: &Range<u64>) -> bool {
     const LINUX: [u8; 4] = 0xa92b_4efc_u32.to_le_bytes();
     let size = sample.size;
@@ -80,8 +80,8 @@ fn is_raid(sample: &Sample, files: &Range<u64>) -> bool {
         || has(size.wrapping_sub(2 * SECTOR), b"Intel Raid ISM Cfg Sig.")
 }
 
-/// Uberblocks in any of the four labels; of those among files, which a pool has filled before somebody's superblock was
-/// forgotten, several in two labels.
+/// True with an uberblock in any of the four labels. Inside the range `files` of an intact file system, only two labels
+/// with several uberblocks each count: the rest of a pool from before somebody overwrote its start.
 fn is_zfs(sample: &Sample, files: &Range<u64>) -> bool {
     const MAGIC: u64 = 0x00ba_b10c;
     const SEVERAL: usize = 4;
@@ -106,7 +106,7 @@ fn is_zfs(sample: &Sample, files: &Range<u64>) -> bool {
     labels.iter().any(|(outside, _)| *outside) || full.count() >= 2
 }
 
-/// A boot record in which an entry is plausible; FAT and NTFS have the same mark and no table.
+/// True for a boot record with a plausible partition entry; FAT and NTFS have the same signature, but no table.
 fn is_dos(sample: &Sample) -> bool {
     const TABLE: u64 = 446;
     sample.has(510, &[0x55, 0xaa])
@@ -120,7 +120,7 @@ fn is_dos(sample: &Sample) -> bool {
         })
 }
 
-/// Bytes at an offset, and what they identify.
+/// Name of the content, offset, and magic bytes.
 struct Magic(&'static str, u64, &'static [u8]);
 
 impl Magic {

@@ -1,22 +1,22 @@
-//! Where superblocks, tables and headers lie, and what was read there.
+//! Places of superblocks, tables and headers, and a [`Sample`] of their content.
 
 use std::ops::Range;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
-/// What O_DIRECT wants offsets and lengths to be multiples of, on any device of today.
+/// Alignment of offsets and lengths for O_DIRECT that every device accepts.
 pub(super) const BLOCK: u64 = 4 * KIB;
 
-/// What is read at once, and kept or not as a whole. No magic crosses a multiple of it.
+/// Unit of reading and of keeping. No magic crosses a multiple of it.
 const PIECE: u64 = 256 * KIB;
-/// From the start: what identifies anything whose start is not lost, and two labels of ZFS.
+/// Bytes at the start for the first look: the magic of anything with an intact start, and two labels of ZFS.
 const START: u64 = 512 * KIB;
-/// From the start: everything up to the last copy of a LUKS2 header, at 4 MiB.
+/// Bytes at the start for the second look: up to the last copy of a LUKS2 header, at 4 MiB.
 const HEAD: u64 = 4 * MIB + 64 * KIB;
-/// From the end: labels of ZFS (512 KiB, aligned to 256 KiB), RAID superblocks and the second GPT.
+/// Bytes at the end: labels of ZFS (512 KiB, aligned to 256 KiB), RAID superblocks and the second GPT.
 const TAIL: u64 = MIB;
-/// Of each copy further inside.
+/// Bytes of each copy inside the device.
 const COPY: u64 = 64 * KIB;
 /// Copies of superblocks: groups 1 and 3 of ext with blocks of 1, 2 and 4 KiB; btrfs; groups of a large XFS.
 const COPIES: [u64; 9] = [
@@ -31,16 +31,16 @@ const COPIES: [u64; 9] = [
     1024 * GIB,
 ];
 
-/// The places that identify what is whole.
+/// Places for the first look, enough to recognise intact content.
 pub(super) fn first(size: u64) -> Vec<Range<u64>> {
     merged(vec![0..START, tail(size)], size)
 }
 
-/// All places, also of copies.
+/// All places, including copies of superblocks.
 pub(super) fn all(size: u64) -> Vec<Range<u64>> {
     let mut places = vec![0..HEAD, tail(size)];
     places.extend(COPIES.map(|at| at..at + COPY));
-    // mkfs.xfs makes four groups of a device of up to 4 TiB.
+    // mkfs.xfs makes four groups on a device of up to 4 TiB.
     places.extend([1, 2, 3].map(|quarter| {
         let at = floor(size / 4 * quarter);
         at..at + COPY
@@ -48,7 +48,7 @@ pub(super) fn all(size: u64) -> Vec<Range<u64>> {
     merged(places, size)
 }
 
-/// The parts of a place between multiples of a piece.
+/// Splits a place at the multiples of a piece.
 pub(super) fn pieces(place: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let next = |at: u64| (at / PIECE + 1) * PIECE;
     let starts = std::iter::successors(Some(place.start), move |at| Some(next(*at)));
@@ -61,7 +61,7 @@ fn tail(size: u64) -> Range<u64> {
     floor(size.saturating_sub(TAIL))..size
 }
 
-/// In order, inside the device, without overlap; offsets are multiples of [`BLOCK`].
+/// Sorts, clips to the device, and merges; offsets become multiples of [`BLOCK`].
 fn merged(places: Vec<Range<u64>>, size: u64) -> Vec<Range<u64>> {
     let mut places: Vec<Range<u64>> = places
         .into_iter()
@@ -83,19 +83,19 @@ fn floor(offset: u64) -> u64 {
     offset / BLOCK * BLOCK
 }
 
-/// What was read of a device.
+/// Content of the places read so far.
 pub(super) struct Sample {
     pub(super) size: u64,
     parts: Vec<Part>,
 }
 
-/// A piece; of one that is zero nothing is kept.
+/// Piece of the device; without bytes if all are zero.
 struct Part {
     place: Range<u64>,
     bytes: Vec<u8>,
 }
 
-/// As many as any magic has.
+/// At least as long as any magic.
 static ZEROS: [u8; 64] = [0; 64];
 
 impl Sample {
@@ -104,10 +104,12 @@ impl Sample {
         Self { size, parts }
     }
 
+    /// True if the whole piece was read.
     pub(super) fn has_read(&self, piece: &Range<u64>) -> bool {
         self.parts.iter().any(|part| part.place == *piece)
     }
 
+    /// Adds a piece; the bytes are dropped if all are zero.
     pub(super) fn add(&mut self, offset: u64, mut bytes: Vec<u8>) {
         let place = offset..offset + bytes.len() as u64;
         if bytes.iter().all(|byte| *byte == 0) {
@@ -116,7 +118,7 @@ impl Sample {
         self.parts.push(Part { place, bytes });
     }
 
-    /// `length` bytes at `offset`, if they were read.
+    /// `length` bytes at `offset`; `None` unless all were read.
     pub(super) fn at(&self, offset: u64, length: usize) -> Option<&[u8]> {
         self.parts.iter().find_map(|part| {
             let from = offset.checked_sub(part.place.start)?;
@@ -129,6 +131,7 @@ impl Sample {
         })
     }
 
+    /// True if the bytes at `offset` were read and are `magic`.
     pub(super) fn has(&self, offset: u64, magic: &[u8]) -> bool {
         self.at(offset, magic.len()) == Some(magic)
     }
@@ -157,6 +160,7 @@ impl Sample {
         self.array(offset).map(u64::from_be_bytes)
     }
 
+    /// Offset of the first byte other than zero.
     pub(super) fn first_not_zero(&self) -> Option<u64> {
         let places = self.parts.iter().filter_map(|part| {
             let at = part.bytes.iter().position(|byte| *byte != 0)?;

@@ -179,7 +179,7 @@ fn a_header_of_luks_wins_over_an_old_superblock() {
     assert_eq!(probe(&device).unwrap(), Content::Luks);
 }
 
-/// What users write into files is no reason to refuse the file system that it is in.
+/// Content of users' files is no reason to refuse the file system around it.
 #[test]
 fn bytes_of_a_file_do_not_hide_its_file_system() {
     let whole = ext(0x3c, 0x2c2, 0x46b, 1);

@@ -101,7 +101,7 @@ fn a_staged_volume_grows_before_its_first_pod() {
         }
         let data = fs::read_to_string(machine.path("stage/data")).unwrap();
         assert_eq!(data, "kept");
-        // What a pod uses is not unmounted.
+        // A volume in use by a pod is not unmounted.
         machine
             .publish(&volume, ("stage", "pod"), "ext4", false)
             .unwrap();

@@ -110,7 +110,7 @@ pub(crate) struct Volume {
 struct Gone {
     search: Search,
     numbers: Mutex<HashSet<(u32, u32)>>,
-    /// What is on top of every disk.
+    /// Holder of every disk.
     holder: Mutex<Option<String>>,
     /// After so many looks no disk is found any more.
     looks: Mutex<Option<usize>>,
@@ -371,7 +371,7 @@ impl Machine {
         Ok(response.capacity_bytes.try_into().unwrap())
     }
 
-    /// What is mounted at a path.
+    /// Mounts at a path.
     pub(crate) fn mounts(&self, path: &str) -> Vec<Mount> {
         let mounts = mountinfo::read().unwrap();
         let at = mountinfo::at(&mounts, &self.path(path));
@@ -497,7 +497,7 @@ pub(crate) fn failure<T: std::fmt::Debug>(
     assert!(status.message.contains(words), "{status}");
 }
 
-/// Whether nothing but what was there is there.
+/// True if the directory is empty.
 pub(crate) fn is_empty(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }

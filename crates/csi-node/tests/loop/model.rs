@@ -41,7 +41,7 @@ impl Ask {
     }
 }
 
-/// What happens to the disks before two clients ask at once.
+/// Change of the disks before two clients call at once.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Nothing,
@@ -50,7 +50,7 @@ enum Event {
     Regain(usize),
 }
 
-/// What is known of a path: the number of mounts at it.
+/// Expected number of mounts at each path.
 type Known = BTreeMap<String, usize>;
 
 struct Test<'a> {

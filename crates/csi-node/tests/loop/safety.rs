@@ -1,4 +1,4 @@
-//! What is on a device is not overwritten.
+//! Content of a device is not overwritten.
 
 use std::fs::{self, File};
 use std::process::{Command, Stdio};

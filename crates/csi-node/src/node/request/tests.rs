@@ -97,7 +97,7 @@ fn a_file_system_that_other_nodes_write_is_neither_staged_nor_published() {
         };
         let status = Publish::parse(publish).unwrap_err();
         assert_eq!(status.code, Code::InvalidArgument);
-        // What goes round the file system may be shared.
+        // A block volume may be shared: no file system is damaged.
         let mut block = request();
         block.volume_capability = Some(VolumeCapability {
             access_mode: Some(volume_capability::AccessMode { mode: mode.into() }),
