@@ -1,4 +1,4 @@
-//! Answers that are made of what is observed.
+//! Messages of CSI, built from observed objects.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::plan::group_snapshot::Together;
 use crate::plan::snapshot::Taken;
 use crate::{Options, size, time, zone};
 
-/// A volume of a list.
+/// [`Volume`] of a list. Without topology the volume is accessible everywhere.
 pub(crate) fn volume(volume: &Volume, options: &Options) -> Answer {
     let zones = match options.with_topology && !options.ignore_volume_az {
         true => options.zones.of_nova(&volume.availability_zone),
@@ -25,7 +25,7 @@ pub(crate) fn volume(volume: &Volume, options: &Options) -> Answer {
     }
 }
 
-/// The servers that have a volume, once each.
+/// Ids of the servers with an attachment of the volume, each once.
 pub(crate) fn nodes(volume: &Volume) -> Vec<String> {
     let mut nodes: Vec<String> = Vec::new();
     for attachment in &volume.attachments {
@@ -36,7 +36,7 @@ pub(crate) fn nodes(volume: &Volume) -> Vec<String> {
     nodes
 }
 
-/// An entry of a list.
+/// Entry of a [`csi_spec::ListVolumesResponse`].
 pub(crate) fn entry(one: &Volume, options: &Options) -> Entry {
     Entry {
         volume: Some(volume(one, options)),
@@ -46,7 +46,7 @@ pub(crate) fn entry(one: &Volume, options: &Options) -> Entry {
     }
 }
 
-/// What a node is told of an attachment.
+/// Publish context of an [`Attached`] volume for the node: device name, size in bytes, first attachment.
 pub(crate) fn publish_context(volume: &Volume, attached: &Attached) -> BTreeMap<String, String> {
     let size = size::bytes(volume.size).to_string();
     let mut pairs = BTreeMap::from([
@@ -59,7 +59,7 @@ pub(crate) fn publish_context(volume: &Volume, attached: &Attached) -> BTreeMap<
     pairs
 }
 
-/// A snapshot or backup.
+/// Message for a [`Taken`] snapshot or backup.
 pub(crate) fn snapshot(taken: &Taken) -> Snapshot {
     Snapshot {
         size_bytes: size::bytes(taken.size),
@@ -72,7 +72,7 @@ pub(crate) fn snapshot(taken: &Taken) -> Snapshot {
     }
 }
 
-/// Snapshots that were taken together.
+/// Message for a group snapshot, [`Together`].
 pub(crate) fn group_snapshot(taken: &Together) -> VolumeGroupSnapshot {
     VolumeGroupSnapshot {
         group_snapshot_id: taken.id.clone(),

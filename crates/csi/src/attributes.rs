@@ -1,4 +1,4 @@
-//! Mutable parameters: those of a VolumeAttributesClass.
+//! Mutable parameters, as in a VolumeAttributesClass.
 
 use std::collections::BTreeMap;
 
@@ -7,31 +7,31 @@ use grpc::Status;
 use crate::mark;
 use crate::refusal::invalid;
 
-/// The parameter with the policy of a change of type.
+/// Parameter with the migration policy of a retype.
 const MIGRATION_POLICY: &str = "migration-policy";
-/// The prefix of a parameter that becomes metadata.
+/// Prefix of parameters that become metadata of the volume.
 const METADATA: &str = "metadata/";
-/// The metadata that Cinder writes itself, and shows among those of users.
+/// Metadata keys that Cinder writes itself, among the keys of users.
 const OF_CINDER: &[&str] = &["attached_mode", "readonly"];
-/// The metadata of the driver and of the sidecars.
+/// Prefixes of metadata keys of the driver and the sidecars.
 const OF_DRIVER: &[&str] = &["cinder.csi.openstack.org/", "csi.storage.k8s.io/"];
 
-/// What a volume is to have. An absent parameter changes nothing.
+/// Wanted attributes of a volume. An absent parameter changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
-    /// `type`: a name or an id.
+    /// `type`: name or id of a volume type.
     pub volume_type: Option<String>,
     /// `migration-policy: on-demand`: Cinder may move the data to another back end.
     pub moves: bool,
-    /// `metadata/KEY`.
+    /// `metadata/KEY`: metadata of the volume.
     pub metadata: BTreeMap<String, String>,
 }
 
 impl Attributes {
-    /// Reads parameters.
+    /// Parses parameters.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for an unknown parameter, or a value that is none.
+    /// INVALID_ARGUMENT for an unknown parameter, or an invalid value.
     pub(crate) fn read(parameters: &BTreeMap<String, String>) -> Result<Self, Status> {
         let mut read = Self::default();
         for (key, value) in parameters {

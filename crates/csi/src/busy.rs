@@ -1,4 +1,4 @@
-//! One call at a time about one volume or snapshot.
+//! Serialisation: one call at a time about a volume or snapshot.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 
 use crate::deadline;
 
-/// What calls are about.
+/// Keys of calls in progress: ids and names of volumes and snapshots. Clones share the set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Busy(Arc<Inner>);
 
@@ -20,7 +20,7 @@ struct Inner {
     ended: Notify,
 }
 
-/// Held while a call, or a write of it, is in progress.
+/// Key of a call, held until the call and its write have ended.
 #[derive(Debug)]
 pub(crate) struct Guard {
     busy: Busy,
@@ -28,11 +28,11 @@ pub(crate) struct Guard {
 }
 
 impl Busy {
-    /// Begins a call, after those about the same have ended: Kubernetes attaches a volume to several nodes at once, and
-    /// takes an early ABORTED for an attachment that failed.
+    /// Begins a call after the end of earlier calls with the same key. Such a call waits, because Kubernetes attaches a
+    /// volume to several nodes at once and takes an early ABORTED for a failed attachment.
     ///
     /// # Errors
-    /// ABORTED, if another one is in progress until a second before the caller's deadline.
+    /// ABORTED, if another call is in progress until a second before the caller's deadline.
     pub(crate) async fn begin(&self, key: String, context: Context) -> Result<Arc<Guard>, Status> {
         let deadline = deadline::of(context);
         loop {

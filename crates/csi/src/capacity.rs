@@ -1,4 +1,4 @@
-//! GetCapacity: what the quotas leave for volumes of a class.
+//! GetCapacity: the rest of the quotas, for volumes of a StorageClass.
 
 use csi_spec::{GetCapacityRequest, GetCapacityResponse, context};
 use grpc::{Code, Status};
@@ -10,22 +10,22 @@ use crate::request::{self, Uses};
 use crate::size;
 use crate::zone;
 
-/// The volumes that a request is about.
+/// Properties of the volumes in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// A name or an id; `None` for Cinder's default.
+    /// Name or id of the volume type; `None` for Cinder's default.
     pub volume_type: Option<String>,
-    /// The zones of Cinder where they may be; none for any.
+    /// Candidate zones of Cinder; empty for any zone.
     pub zones: Vec<String>,
     pub uses: Uses,
 }
 
-/// What a cloud has for such volumes.
+/// Capacity of a cloud for [`Wanted`] volumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Bytes of all volumes together.
+    /// Bytes left for all volumes together; [`i64::MAX`] without a quota.
     pub left: i64,
-    /// The largest volume in bytes, if there is a limit for each.
+    /// Largest size of one volume in bytes; `None` without such a quota.
     pub most: Option<i64>,
 }
 
@@ -46,7 +46,7 @@ impl Wanted {
         })
     }
 
-    /// The type in a cloud; `None` if it has none of that name or id.
+    /// Volume type in a cloud; `None` if no type has the name or id.
     pub(crate) fn found<'a>(&self, view: &'a View) -> Option<&'a VolumeType> {
         let wanted = self.volume_type.as_ref()?;
         let mut types = view.volume_types.iter();
@@ -55,7 +55,8 @@ impl Wanted {
             .map(|it| &**it)
     }
 
-    /// What a cloud has for these volumes, whose type there is `kind`.
+    /// [`Room`] in a cloud, where `kind` is the volume type. No room if no zone fits, or if a creation would be
+    /// refused.
     pub(crate) fn room(&self, kind: Option<&VolumeType>, view: &View) -> Room {
         let quota = |resource: &str| view.volume_quotas.get(resource).map(|it| &it.0);
         let left = |resource: &str| {
@@ -67,13 +68,13 @@ impl Wanted {
         let has_zone = |wanted: &String| zone::meant(wanted, zones.iter().copied()).is_some();
         let nowhere =
             !self.zones.is_empty() && !zones.is_empty() && !self.zones.iter().any(has_zone);
-        // A creation without a named type is refused, too.
+        // Shared volumes without a named type are refused by a creation as well.
         let is_shared = self.volume_type.is_some() && kind.is_some_and(VolumeType::is_multiattach);
         let none = nowhere
             || left("volumes") == Some(0)
             || (self.uses.several_nodes && !is_shared)
             || self.uses.contradiction().is_some();
-        // No limit is the largest number.
+        // Without a quota, the largest number.
         let left = match none {
             true => 0,
             false => left("gigabytes").map_or(i64::MAX, size::bytes),
@@ -85,7 +86,7 @@ impl Wanted {
         }
     }
 
-    /// The refusal of a type that no cloud has.
+    /// NOT_FOUND for a type that no cloud has.
     pub(crate) fn unknown(&self) -> Status {
         let wanted = self.volume_type.as_deref().unwrap_or_default();
         let message = format!("there is no volume type {}", wanted.escape_debug());
@@ -94,7 +95,7 @@ impl Wanted {
 }
 
 impl Room {
-    /// The answer for one of several clouds: that with the most room.
+    /// [`GetCapacityResponse`], for the cloud with the most room.
     pub(crate) fn answer(self) -> GetCapacityResponse {
         GetCapacityResponse {
             available_capacity: self.left,

@@ -1,4 +1,4 @@
-//! The RPCs: each reads its request, and decides by a plan.
+//! RPCs of the controller: each parses its request, and decides by a [plan](crate::plan).
 
 mod alpha;
 mod clouds;
@@ -17,24 +17,23 @@ use tokio_util::sync::CancellationToken;
 use crate::Options;
 use crate::busy::Busy;
 
-/// The pause after an attempt to reach a cloud, and the longest one.
+/// Pause after a failed attempt to reach a cloud: the first, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// A cloud of cloud.conf: `[Global]`, with an empty name, or `[Global "NAME"]`.
+/// Cloud of cloud.conf: `[Global]`, with an empty name, or `[Global "NAME"]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedCloud {
-    /// The name, for which the key `cloud` of a Secret asks.
+    /// Name, as in the key `cloud` of a Secret.
     pub name: String,
-    /// Where it is, and who logs in.
+    /// Address and credentials.
     pub config: CloudConfig,
 }
 
-/// The controller half of the driver, which serves [`csi_spec::Controller`] and
-/// [`csi_spec::GroupController`].
+/// Controller half of the driver: [`csi_spec::Controller`] and [`csi_spec::GroupController`].
 #[derive(Debug)]
 pub struct Driver {
     pool: CloudPool,
-    /// In the order of their names. Replaced as a whole when cloud.conf changes.
+    /// Sorted by name. Replaced as a whole on a change of cloud.conf.
     clouds: RwLock<Arc<[NamedCloud]>>,
     options: Options,
     busy: Busy,
@@ -42,7 +41,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A driver for some clouds.
+    /// Driver for these [`NamedCloud`]s, as [`Options`] say.
     #[must_use]
     pub fn new(pool: CloudPool, clouds: Vec<NamedCloud>, options: Options) -> Arc<Self> {
         Arc::new(Self {
@@ -54,14 +53,14 @@ impl Driver {
         })
     }
 
-    /// Whether a cloud has answered once.
+    /// Flag for the probe: true after the first answer of a cloud.
     #[must_use]
     pub fn ready(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.ready)
     }
 
-    /// Serves these clouds from the next call on, and returns whether they differ from those before. Calls in flight end with
-    /// the login that they began with.
+    /// Replaces the clouds for calls from now on; true if the list differs from the former one. Calls in flight end
+    /// with their login.
     pub fn replace(&self, clouds: Vec<NamedCloud>) -> bool {
         let (new, mut current) = (sorted(clouds), self.clouds.write());
         let differs = *new != **current;
@@ -75,10 +74,10 @@ impl Driver {
         Arc::clone(&self.clouds.read())
     }
 
-    /// Reaches each cloud once, however long it takes, or until `stop`.
+    /// Logs in to each cloud once, with retries without limit, or until `stop`.
     ///
-    /// The driver is ready when the first one has answered: the sidecars do nothing before, and a cloud that does not answer
-    /// is no reason to leave the others alone.
+    /// The driver is ready after the first answer of any cloud. The sidecars do nothing before, and one cloud out of
+    /// order must not block the others.
     pub async fn connect(&self, stop: CancellationToken) {
         let clouds = self.clouds();
         join_all(
@@ -109,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// Whether a cloud answers; false for one that cloud.conf does not have any more.
+    /// Logs in to a cloud; false if cloud.conf no longer has the cloud.
     async fn reach(&self, name: &str) -> openstack::Result<bool> {
         let clouds = self.clouds();
         let Some(cloud) = clouds.iter().find(|cloud| cloud.name == name) else {
@@ -120,7 +119,8 @@ impl Driver {
         volumes.await.map(|_| true)
     }
 
-    /// Says which zones of the map a cloud does not have: a volume is refused there only when a pod needs it.
+    /// Warns of zones in the [`ZoneMap`](crate::ZoneMap) that a cloud lacks. Otherwise only the creation of a volume
+    /// would reveal the mistake.
     async fn compare_zones(&self, name: &str) {
         let (options, map) = (&self.options, &self.options.zones);
         if map.0.is_empty() || options.ignore_volume_az || !options.with_topology {

@@ -1,25 +1,25 @@
-//! What is wrong with volumes, as Cinder and Nova show it.
+//! Health of volumes, as Cinder and Nova report it.
 
 use csi_spec::VolumeHealthErrorType as Status;
 use csi_spec::volume_health::VolumeHealthEntry as Entry;
 use openstack::View;
 use openstack::volume::Volume;
 
-/// What is known to be wrong with a volume; nothing of most. The servers of the view are read.
+/// Findings about a volume, usually none. The [`View`] must have servers.
 pub(crate) fn of(volume: &Volume, view: &View) -> Vec<Entry> {
     let entries = [in_error(volume), lost(volume, view)];
     entries.into_iter().flatten().collect()
 }
 
-/// True if Cinder may have a message about what is wrong.
+/// True if Cinder may have a message about the cause.
 pub(crate) fn is_in_error(volume: &Volume) -> bool {
     volume.status.starts_with("error")
 }
 
-/// A status of Cinder's in which something has failed.
+/// Finding for a status of Cinder after a failure.
 fn in_error(volume: &Volume) -> Option<Entry> {
     let is_attached = !volume.attachments.is_empty();
-    // A server that has the volume goes on to use it.
+    // A server with the volume keeps using it.
     let usable = match is_attached {
         true => Status::Degraded,
         false => Status::Inaccessible,
@@ -40,7 +40,7 @@ fn in_error(volume: &Volume) -> Option<Entry> {
     Some(entry(status, reason, message))
 }
 
-/// Attachments of servers that Nova does not have: no other server gets the volume before they are deleted.
+/// Finding for attachments of servers that Nova lacks: these block any other attachment until deleted.
 fn lost(volume: &Volume, view: &View) -> Option<Entry> {
     let servers = volume.attachments.iter().map(|it| it.server_id.as_str());
     let lost: Vec<&str> = servers

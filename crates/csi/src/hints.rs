@@ -1,4 +1,4 @@
-//! Scheduler hints: the annotations of a claim, and the volumes that they name.
+//! Scheduler hints: annotations of a claim that name other volumes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +8,19 @@ use futures::future::BoxFuture;
 use grpc::{Code, Status};
 use openstack::View;
 
-/// The annotation that names volumes on whose back end the claim's is to be.
+/// Annotation: the volume is placed on the back end of these volumes.
 const AFFINITY: &str = "cinder.csi.openstack.org/affinity";
-/// The annotation that names volumes on whose back end it is not to be.
+/// Annotation: the volume is placed on another back end than these volumes.
 const ANTI_AFFINITY: &str = "cinder.csi.openstack.org/anti-affinity";
-/// The parameters with the claim's name and namespace.
+/// Parameters with name and namespace of the claim.
 const CLAIM: (&str, &str) = (
     "csi.storage.k8s.io/pvc/name",
     "csi.storage.k8s.io/pvc/namespace",
 );
 
-/// The claims of a Kubernetes cluster.
+/// Access to the PersistentVolumeClaims of a cluster.
 pub trait Claims: fmt::Debug + Send + Sync {
-    /// The annotations of a claim; `None` if there is no such claim. The error says why it cannot be read.
+    /// Reads the annotations of a claim; `None` if absent. The error is a reason for messages.
     fn annotations<'a>(
         &'a self,
         namespace: &'a str,
@@ -28,7 +28,7 @@ pub trait Claims: fmt::Debug + Send + Sync {
     ) -> BoxFuture<'a, Result<Option<BTreeMap<String, String>>, String>>;
 }
 
-/// Volumes that a claim names, by id or name.
+/// Volumes named by the annotations of a claim, by id or name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     affinity: Vec<String>,
@@ -36,11 +36,11 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Reads the claim that the parameters of a class name.
+    /// Reads the claim that the parameters of CreateVolume name.
     ///
     /// # Errors
-    /// UNAVAILABLE if the claim cannot be read: a volume without its hints would stay where it is. A claim that is gone has
-    /// none, so that what was begun for it is found, and deleted.
+    /// UNAVAILABLE if the claim cannot be read: a volume created without its hints would stay on the wrong back end. A
+    /// deleted claim has no hints, so that a volume begun for it is found and deleted.
     pub(crate) async fn read(
         claims: &dyn Claims,
         parameters: &BTreeMap<String, String>,
@@ -65,10 +65,10 @@ impl Hints {
         })
     }
 
-    /// The hints of a request to Cinder.
+    /// Hints for the scheduler of Cinder, with ids in place of names.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT for a volume that does not exist, and for a name that several have.
+    /// INVALID_ARGUMENT for a volume that does not exist, and for an ambiguous name.
     pub(crate) fn resolved(&self, view: &View) -> Result<BTreeMap<String, Vec<String>>, Status> {
         let mut hints = BTreeMap::new();
         for (hint, annotation, volumes) in [
@@ -81,7 +81,7 @@ impl Hints {
                     let message = format!("annotation {annotation} of the claim: {why}");
                     Status::new(Code::InvalidArgument, message)
                 })?;
-                // Cinder refuses an id twice.
+                // Cinder refuses a repeated id.
                 if !ids.contains(&id) {
                     ids.push(id);
                 }
@@ -93,7 +93,7 @@ impl Hints {
         Ok(hints)
     }
 
-    /// Adds what a volume's context says of them. A volume that is gone meanwhile stays as it was named.
+    /// Adds the hints to a volume context. A name without a volume by now stays as written.
     pub(crate) fn add_to(&self, pairs: &mut BTreeMap<String, String>, view: &View) {
         for (key, volumes) in [
             (context::AFFINITY, &self.affinity),
@@ -113,7 +113,7 @@ impl Hints {
     }
 }
 
-/// The parts of an annotation, which has commas between them.
+/// Elements of an annotation, separated by commas.
 fn list(annotations: &BTreeMap<String, String>, key: &str) -> Vec<String> {
     let text = annotations.get(key).map_or("", String::as_str);
     let parts = text.split(',').map(str::trim);
@@ -123,7 +123,7 @@ fn list(annotations: &BTreeMap<String, String>, key: &str) -> Vec<String> {
         .collect()
 }
 
-/// The id of a volume that is named by id or name.
+/// Id of a volume, given by id or name.
 fn id(volume: &str, view: &View) -> Result<String, String> {
     if let Some(found) = view.volumes.get(volume) {
         return Ok(found.id.clone());

@@ -1,21 +1,21 @@
-//! The controller half of the [Cinder CSI driver]: what the CSI driver of Kubernetes' cloud-provider-openstack does, with
-//! the same names, parameters and metadata.
+//! Controller half of the [Cinder CSI driver]: drop-in for the CSI driver of cloud-provider-openstack, with the same
+//! names, parameters and metadata.
 //!
 //! ```text
-//!   driver       the RPCs: each reads its request, and decides by a plan
+//!   driver       RPCs: each parses its request, and decides by a plan
 //!   round        observe, plan, send at most one write, wait for the cloud, answer
-//!   plan         what one RPC does next, by the request and the observed cloud (pure)
+//!   plan         next step of one RPC, by the request and the observed cloud (pure)
 //!   busy         one call at a time about one volume
-//!   deadline     when a call answers at the latest
-//!   request      requests checked, as typed values
-//!   attributes   mutable parameters, those of a VolumeAttributesClass
-//!   parameters   what classes can say
-//!   capacity     what quotas leave
+//!   deadline     latest moment for the answer of a call
+//!   request      validated requests, as typed values
+//!   attributes   mutable parameters, as in a VolumeAttributesClass
+//!   parameters   parameters of classes
+//!   capacity     rest of the quotas
 //!   hints        scheduler hints from the annotations of claims
-//!   health       what is wrong with volumes
-//!   answers      what is observed, as messages of CSI
-//!   mark         what is ours: name and metadata
-//!   owner        whose something is, by the uid of the cluster
+//!   health       findings about volumes
+//!   answers      messages of CSI from observed objects
+//!   mark         marks of our objects: name and metadata
+//!   owner        owner of an object, by the uid of the cluster
 //!   size         GiB and bytes
 //!   time         times as Cinder writes them
 //!   zone         zones of Nova, zones of Cinder, labels
@@ -24,9 +24,9 @@
 //!   metrics      requests under the names of the Go driver's metrics
 //! ```
 //!
-//! Nothing is remembered but in the cloud: the next call of a request that was not finished goes on from what is there. A
-//! code after which a sidecar forgets its request is answered only when a list that began afterwards shows that nothing
-//! is in progress ([why](../../docs/adr/0068-final-codes.md)).
+//! The only state is in the cloud: the next call of an unfinished request goes on from there. A final code, after which
+//! a sidecar forgets its request, is answered only if a list that began afterwards shows no work in progress
+//! ([why](../../docs/adr/0068-final-codes.md)).
 //!
 //! [Cinder CSI driver]: https://github.com/kubernetes/cloud-provider-openstack/blob/master/docs/cinder-csi-plugin/using-cinder-csi-plugin.md
 
@@ -66,11 +66,11 @@ pub use parameters::{
 };
 pub use zone::ZoneMap;
 
-/// The intervals of lists: a list is needed when a sidecar asks for something, and often only while the cloud works.
+/// Intervals of lists. A list is needed while a sidecar waits, often only while the cloud works.
 pub const INTERVALS: Intervals = Intervals {
     pending_least: Duration::from_millis(50),
     pending_first: Duration::from_millis(150),
-    // Each list is that of all volumes, and each attachment waits for one.
+    // Each list has all volumes, and each attachment waits for one.
     share: 2,
     pending_most: Duration::from_secs(5),
     idle: Duration::from_secs(300),
@@ -80,25 +80,25 @@ pub const INTERVALS: Intervals = Intervals {
     forget: Duration::from_secs(120),
 };
 
-/// The maximum number of concurrent requests to a cloud: the provisioner alone makes a hundred calls at once.
+/// Maximum number of concurrent requests to a cloud: the provisioner alone makes a hundred calls at once.
 pub const MOST_AT_ONCE: usize = 64;
 
-/// The options of the controller half.
+/// Options of the controller half.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `--cluster`: the name of the Kubernetes cluster, which is a volume's metadata.
+    /// `--cluster`: name of the Kubernetes cluster, written to the metadata of volumes.
     pub cluster: String,
-    /// The uid of the namespace kube-system, which becomes metadata of what is created once it is known.
+    /// Uid of the namespace kube-system, added to the metadata of new objects once known.
     pub cluster_uid: ClusterUid,
-    /// `--with-topology`: whether volumes have zones.
+    /// `--with-topology`: true if volumes have zones.
     pub with_topology: bool,
-    /// `ignore-volume-az`: volumes are made in Cinder's default zone, and can be used in each of Nova's.
+    /// `ignore-volume-az`: volumes are created in Cinder's default zone, and can be used in each zone of Nova.
     pub ignore_volume_az: bool,
-    /// `zone-map`: Nova's zones whose volumes are in a zone of Cinder of another name.
+    /// `zone-map`: zones of Nova whose volumes are in a zone of Cinder with another name.
     pub zones: ZoneMap,
-    /// `--pvc-annotations`: the claims whose annotations are scheduler hints.
+    /// `--pvc-annotations`: [`Claims`], whose annotations are scheduler hints.
     pub claims: Option<Arc<dyn Claims>>,
-    /// `--alpha`: single snapshots and the health of volumes are served, as the specification has them for trial.
+    /// `--alpha`: serves single snapshots and the health of volumes, the alpha part of the specification.
     pub alpha: bool,
 }
 

@@ -2,9 +2,9 @@
 
 use grpc::{Code, Status};
 
-/// One page of `items`, which are in the order of their keys, and the token of the next page.
+/// Page of `items`, sorted by key, and the token of the next page; empty for the last.
 ///
-/// A token is the key of the last item of its page, so that a page goes on at the same place whatever came or went.
+/// A token is the key of the last item of its page. So paging goes on at the same place after insertions and deletions.
 pub(crate) fn page<T>(
     items: Vec<(String, T)>,
     most: i32,
@@ -33,7 +33,7 @@ pub(crate) fn page<T>(
     Ok((page, next))
 }
 
-/// The key of an item: its cloud, and its id.
+/// Key of an item: cloud and id.
 pub(crate) fn key(cloud: &str, id: &str) -> String {
     format!("{cloud}:{id}")
 }

@@ -1,31 +1,31 @@
-//! What is ours: the name that a sidecar chose, and the metadata with the name of the cluster.
+//! Marks of our objects: the name from a sidecar, and metadata with the name of the cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The metadata key with the name of the cluster.
+/// Metadata key with the name of the cluster.
 pub(crate) const CLUSTER: &str = "cinder.csi.openstack.org/cluster";
-/// The metadata key with the id of a volume's first attachment, for classes with `format: first-attach`.
+/// Metadata key with the id of a volume's first attachment, for classes with `format: first-attach`.
 pub(crate) const FIRST_ATTACHMENT: &str = "cinder.csi.openstack.org/first-attachment";
-/// The description of what the driver creates.
+/// Description of objects that the driver creates.
 pub(crate) const DESCRIPTION: &str = "Created by OpenStack Cinder CSI driver";
-/// The parameters of a claim that become metadata of its volume.
+/// Parameters of a claim that become metadata of its volume.
 pub(crate) const OF_VOLUMES: &[&str] = &[
     "csi.storage.k8s.io/pvc/name",
     "csi.storage.k8s.io/pvc/namespace",
     "csi.storage.k8s.io/pv/name",
 ];
-/// The parameters of a VolumeSnapshot that become metadata of its snapshot or backup.
+/// Parameters of a VolumeSnapshot that become metadata of its snapshot or backup.
 pub(crate) const OF_SNAPSHOTS: &[&str] = &[
     "csi.storage.k8s.io/volumesnapshot/name",
     "csi.storage.k8s.io/volumesnapshot/namespace",
     "csi.storage.k8s.io/volumesnapshotcontent/name",
 ];
-/// Cinder's limit of a key and of a value, in characters.
+/// Cinder's limit for a key and for a value, in characters.
 pub(crate) const LONGEST: usize = 255;
-/// The length of the name of a set of volumes.
+/// Length of the [`set`] in a description, in characters.
 const SET: usize = 16;
 
-/// The metadata of something new: the cluster, and `keys` of the parameters.
+/// Metadata of a new object: the cluster, and `keys` of the parameters.
 pub(crate) fn metadata(
     cluster: &str,
     parameters: &BTreeMap<String, String>,
@@ -40,25 +40,25 @@ pub(crate) fn metadata(
     metadata
 }
 
-/// True if metadata have the mark of a cluster.
+/// True if `metadata` has the mark of the cluster.
 pub(crate) fn is_of(cluster: &str, metadata: &BTreeMap<String, String>) -> bool {
     let mark = metadata.get(CLUSTER);
     mark.is_some_and(|mark| mark.chars().eq(cluster.chars().take(LONGEST)))
 }
 
-/// The description of a group, which has no metadata: of the cluster with this uid, or of any with its name.
+/// Description of a group, in place of metadata: of the cluster with this uid, or of any cluster with the name.
 pub(crate) fn of_group(cluster: &str, uid: Option<&str>) -> String {
-    // The uid comes first, since a long name is cut.
+    // The uid first: Cinder cuts a long description.
     let uid = uid.map_or(String::new(), |uid| format!("uid={uid}; "));
     cut(&format!("{DESCRIPTION}; {uid}{CLUSTER}={cluster}"))
 }
 
-/// The description of a group's snapshot, which has no metadata: it says of which volumes it is meant to be.
+/// Description of a group snapshot, in place of metadata, with the [`set`] of its volumes.
 pub(crate) fn of_group_snapshot(cluster: &str, volumes: &BTreeSet<String>) -> String {
     described(cluster, &set(volumes))
 }
 
-/// The [`set`] of a description, if it is one of this cluster's.
+/// The [`set`] in the description of a group snapshot of this cluster.
 pub(crate) fn set_of_group_snapshot(cluster: &str, description: &str) -> Option<String> {
     let rest = description.strip_prefix(&format!("{DESCRIPTION}; volumes="))?;
     let set = rest.get(..SET)?;
@@ -71,7 +71,7 @@ fn described(cluster: &str, set: &str) -> String {
     ))
 }
 
-/// A short name of a set of volumes: FNV-1a of their ids.
+/// Short name of a set of volumes: FNV-1a of the sorted ids, in hexadecimal.
 pub(crate) fn set(volumes: &BTreeSet<String>) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in volumes.iter().flat_map(|id| id.bytes().chain([b','])) {

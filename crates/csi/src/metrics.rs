@@ -1,6 +1,6 @@
-//! The requests to OpenStack under the names of the Go driver's metrics, so that its dashboards and alerts go on.
+//! Requests to OpenStack under the names of the Go driver's metrics, for its dashboards and alerts.
 //!
-//! The Go driver counts calls, of which a list may be several requests; here a request counts.
+//! The Go driver counts calls; a list may be one call of several requests. Here each request counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// The bounds of Prometheus' clients that name none, in seconds.
+/// Default buckets of the Prometheus clients, in seconds.
 const BUCKETS: [f64; 11] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
@@ -23,7 +23,7 @@ struct Labels {
     request: &'static str,
 }
 
-/// The metrics of the Go driver. Clones share the counters.
+/// Metrics of the Go driver. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct GoMetrics {
     seconds: Family<Labels, Histogram>,
@@ -42,7 +42,7 @@ impl Default for GoMetrics {
 }
 
 impl GoMetrics {
-    /// Adds them to a registry.
+    /// Adds the metrics to a [`Registry`].
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "openstack_api_request_duration_seconds",
@@ -61,7 +61,7 @@ impl GoMetrics {
         );
     }
 
-    /// What counts each request of sessions.
+    /// [`Hook`] for sessions that counts each request.
     #[must_use]
     pub fn hook(&self) -> Hook {
         let metrics = self.clone();
@@ -81,7 +81,7 @@ impl GoMetrics {
     }
 }
 
-/// The Go driver's name of a request; none for one that it does not count, such as a login.
+/// Name of a request in the Go driver; `None` for a request that the Go driver does not count, such as a login.
 fn name(labels: &RequestLabels) -> Option<&'static str> {
     Some(match (labels.service, labels.method, labels.route) {
         ("block-storage", "POST", "/volumes") => "volume_create",

@@ -1,5 +1,5 @@
-//! Whose something is: by the name of the cluster, which many clusters share, and by the uid of its namespace kube-system,
-//! which no two do.
+//! Owner of an object of Cinder. The name of a cluster may be shared by many clusters; the uid of the namespace
+//! kube-system is unique.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -7,20 +7,20 @@ use std::sync::{Arc, OnceLock};
 use crate::Options;
 use crate::mark::{CLUSTER, is_of};
 
-/// The metadata key with the uid.
+/// Metadata key with the uid.
 pub const CLUSTER_UID: &str = "cinder.csi.openstack.org/cluster-uid";
 
-/// The uid of the namespace kube-system, once it is known. Clones share it.
+/// Uid of the namespace kube-system, once known. Clones share the cell.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterUid(Arc<OnceLock<String>>);
 
 impl ClusterUid {
-    /// Makes it known. A uid does not change, so that the first one stays.
+    /// Sets the uid. Later calls are ignored: a uid does not change.
     pub fn set(&self, uid: String) {
         let _ = self.0.set(uid);
     }
 
-    /// The uid, if it is known.
+    /// The uid; `None` while unknown.
     #[must_use]
     pub fn get(&self) -> Option<&str> {
         let uid = self.0.get().map(String::as_str);
@@ -28,18 +28,18 @@ impl ClusterUid {
     }
 }
 
-/// Whose something is.
+/// Owner of an object, relative to one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The uid is that of the cluster, and so is the name.
+    /// This cluster: uid and name match.
     Cluster,
-    /// The name is that of the cluster, and there is no uid. Another cluster may have the same name.
+    /// The name matches, and there is no uid. A cluster with the same name may be the owner.
     Namesake,
     /// Another cluster, or none.
     Other,
 }
 
-/// Whose something with these metadata is, for the cluster with this name and uid.
+/// [`Owner`] of an object with this metadata, relative to the cluster with this name and uid.
 #[must_use]
 pub fn owner(cluster: &str, uid: &str, metadata: &BTreeMap<String, String>) -> Owner {
     match metadata.get(CLUSTER_UID) {
@@ -50,13 +50,13 @@ pub fn owner(cluster: &str, uid: &str, metadata: &BTreeMap<String, String>) -> O
     }
 }
 
-/// True if metadata are those of something that the driver made, or the Go one, for whatever cluster.
+/// True for metadata of an object of this driver or of the Go driver, for any cluster.
 #[must_use]
 pub fn is_marked(metadata: &BTreeMap<String, String>) -> bool {
     metadata.contains_key(CLUSTER)
 }
 
-/// Metadata but for the uid.
+/// Metadata without the uid.
 pub(crate) fn without_uid(
     metadata: &BTreeMap<String, String>,
 ) -> impl Iterator<Item = (&String, &String)> {
@@ -64,15 +64,16 @@ pub(crate) fn without_uid(
 }
 
 impl Options {
-    /// Adds the uid to metadata with the name of the cluster, if it is known.
+    /// Adds the [`ClusterUid`], if known, to metadata with the name of the cluster.
     pub(crate) fn sign(&self, metadata: &mut BTreeMap<String, String>) {
         if let Some(uid) = self.cluster_uid.get() {
             metadata.insert(CLUSTER_UID.to_owned(), uid.to_owned());
         }
     }
 
-    /// True if what has these metadata, and a name that is asked for, is adopted: it has the name of the cluster, and no uid of
-    /// another one. What the driver created before it knew the uid has none, as what the Go driver created.
+    /// True if an object with the wanted name and this metadata is adopted, since its [`Owner`] may be this cluster:
+    /// the name of the cluster matches, and there is no uid of another cluster. Objects of the Go driver have no uid,
+    /// nor have objects of this driver from before it knew the uid.
     pub(crate) fn owns(&self, metadata: &BTreeMap<String, String>) -> bool {
         match self.cluster_uid.get() {
             None => is_of(&self.cluster, metadata),

@@ -1,4 +1,4 @@
-//! The parameters of classes, for who checks a class before something of it is asked for.
+//! Validation of the parameters of classes, before an object of the class is requested.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::attributes::Attributes;
 use crate::plan;
 use crate::request::{NewGroupSnapshot, NewSnapshot, NewVolume};
 
-/// The parameters of a StorageClass that the driver refuses, each with its words.
+/// Invalid parameters of a StorageClass: pairs of key and message of the driver.
 #[must_use]
 pub fn refused_of_storage_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
     refused(parameters, |parameters| {
@@ -35,7 +35,7 @@ pub fn refused_of_storage_class(parameters: &BTreeMap<String, String>) -> Vec<(S
     })
 }
 
-/// The parameters of a VolumeSnapshotClass that the driver refuses, each with its words.
+/// Invalid parameters of a VolumeSnapshotClass: pairs of key and message of the driver.
 #[must_use]
 pub fn refused_of_snapshot_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
     refused(parameters, |parameters| {
@@ -49,13 +49,13 @@ pub fn refused_of_snapshot_class(parameters: &BTreeMap<String, String>) -> Vec<(
     })
 }
 
-/// The parameters of a VolumeAttributesClass that the driver refuses, each with its words.
+/// Invalid parameters of a VolumeAttributesClass: pairs of key and message of the driver.
 #[must_use]
 pub fn refused_of_attributes_class(parameters: &BTreeMap<String, String>) -> Vec<(String, String)> {
     refused(parameters, |it| Attributes::read(&it).map(drop))
 }
 
-/// The parameters of a VolumeGroupSnapshotClass that the driver refuses, each with its words.
+/// Invalid parameters of a VolumeGroupSnapshotClass: pairs of key and message of the driver.
 #[must_use]
 pub fn refused_of_group_snapshot_class(
     parameters: &BTreeMap<String, String>,
@@ -63,8 +63,9 @@ pub fn refused_of_group_snapshot_class(
     refused(parameters, |it| group_snapshot(&it).map(drop))
 }
 
-/// Why the driver makes no groups for volumes of a VolumeGroupSnapshotClass, by the group types that Cinder shows the project:
-/// none is named, it is not there, or nothing says that it is consistent. `None` also for parameters that are refused.
+/// Reason why the driver makes no groups for a VolumeGroupSnapshotClass, by the [`GroupType`]s that the project sees:
+/// no type is named, the type is absent, or nothing shows that its snapshots are consistent. `None` also for invalid
+/// parameters.
 #[must_use]
 pub fn refused_group_type<'a>(
     parameters: &BTreeMap<String, String>,
@@ -84,7 +85,7 @@ fn group_snapshot(parameters: &BTreeMap<String, String>) -> Result<NewGroupSnaps
     })
 }
 
-/// What reading each parameter ends in: with the `type`, on which others may depend, unless that is refused itself.
+/// Parses each parameter alone, but together with a valid `type`, since others may depend on the type.
 fn refused(
     parameters: &BTreeMap<String, String>,
     read: impl Fn(BTreeMap<String, String>) -> Result<(), Status>,
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(refused(&[("group-type", "id-of-together")]), None);
         let declared = [("group-type", "hidden"), ("consistency", "declared")];
         assert_eq!(refused(&declared), None);
-        // What is wrong in the class is told of the parameter.
+        // An error in the class is reported for the parameter.
         assert_eq!(refused(&[("consistency", "yes")]), None);
     }
 }

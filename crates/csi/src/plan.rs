@@ -1,4 +1,4 @@
-//! What one RPC does next, by the request and the observed cloud. Pure functions.
+//! Next step of one RPC, by the request and the observed cloud. Pure functions.
 
 pub(crate) mod attach;
 pub(crate) mod create;
@@ -26,40 +26,40 @@ use openstack::{Error, ErrorKind, Kind};
 
 pub(crate) use self::grouping::group_type;
 
-/// The next step.
+/// Next step of a call.
 #[derive(Clone, Debug)]
 pub(crate) enum Step<T> {
-    /// The request is done.
+    /// Success, with the answer.
     Answer(T),
-    /// The request cannot be done.
+    /// Failure.
     Refuse(Status),
-    /// Something is written, at most once in a call.
+    /// Send a [`Write`]. A call sends at most one that the cloud accepts.
     Write(Write),
-    /// The cloud is working.
+    /// [`Wait`] for the cloud.
     Wait(Wait),
-    /// More kinds are needed.
+    /// Plan again with these kinds in the [`View`](openstack::View), too.
     Look(&'static [Kind]),
-    /// A list of a kind that began after the write is needed, once.
+    /// Plan again with a list of this kind that began after the write; once per call.
     Reread(Kind),
 }
 
-/// What is waited for.
+/// Object of a [`Step::Wait`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub kind: Kind,
     pub id: String,
-    /// For the caller, if the call ends first.
+    /// Message for the caller if the call ends first.
     pub why: String,
 }
 
-/// A request that changes something.
+/// Mutating request to the cloud, sent for a [`Step::Write`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
     CreateVolume(VolumeCreate),
     DeleteVolume {
         id: String,
     },
-    /// A volume of ours that Cinder could not make. What Cinder says of it is read before.
+    /// Deletes one of our volumes in status `error`. Cinder's message about the failure is read before.
     DeleteFailedVolume {
         id: String,
     },
@@ -76,29 +76,29 @@ pub(crate) enum Write {
         server: String,
         volume: String,
     },
-    /// An attachment of a server that Nova does not know.
+    /// Deletes an attachment to a server that Nova lacks.
     DeleteAttachment {
         volume: String,
         attachment: String,
     },
-    /// Reservations of a volume for a server that Nova gave up half way, of an empty `server` for any. Cinder keeps those
-    /// that Nova knows.
+    /// Deletes reservations of a volume for a server after Nova gave up half way; with an empty `server`, for any.
+    /// Cinder keeps the reservations that Nova still knows.
     Release {
         server: String,
         volume: String,
     },
-    /// Another type, by its name; `moves` lets Cinder move the data to another back end.
+    /// Retypes a volume to the type with this name; with `moves`, Cinder may move the data to another back end.
     Retype {
         volume: String,
         to: String,
         moves: bool,
     },
-    /// Metadata are added, and replaced under their keys.
+    /// Sets metadata keys; other keys stay.
     SetMetadata {
         volume: String,
         metadata: BTreeMap<String, String>,
     },
-    /// The volume's metadata say which attachment is its first.
+    /// Records the first attachment in the metadata of the volume.
     NoteFirstAttachment {
         volume: String,
         attachment: String,
@@ -112,25 +112,25 @@ pub(crate) enum Write {
         id: String,
     },
     CreateGroup(VolumeGroupCreate),
-    /// Volumes are put into a group, and others taken out.
+    /// Adds volumes to a group, and removes others.
     ChangeGroup {
         group: String,
         add: Vec<String>,
         remove: Vec<String>,
     },
-    /// A group without volumes.
+    /// Deletes a group without volumes.
     DeleteGroup {
         id: String,
     },
     CreateGroupSnapshot(GroupSnapshotCreate),
-    /// A snapshot of a group, with its snapshots.
+    /// Deletes a group snapshot with its snapshots.
     DeleteGroupSnapshot {
         id: String,
     },
 }
 
 impl Write {
-    /// For messages.
+    /// Verb phrase for messages: `create volume NAME`.
     pub(crate) fn doing(&self) -> String {
         match self {
             Self::CreateVolume(it) => format!("create volume {}", it.name),
@@ -163,7 +163,7 @@ impl Write {
         }
     }
 
-    /// The id of what it changes, if that is there before it.
+    /// Id of the object that the write changes; `None` for a creation.
     pub(crate) fn subject(&self) -> Option<&str> {
         match self {
             Self::DeleteVolume { id }
@@ -178,8 +178,8 @@ impl Write {
         }
     }
 
-    /// True if Cinder's newest words about what it changes can be about this write. Those of a change of type are rare, and
-    /// an older message is still there.
+    /// True if Cinder's newest message about the object can be about this write. Messages about a retype are rare, so
+    /// an old one may be about another action.
     pub(crate) fn may_be_explained_by(&self, words: &str) -> bool {
         let is_about = |action: &&str| words.to_lowercase().starts_with(action);
         match self {
@@ -188,7 +188,7 @@ impl Write {
         }
     }
 
-    /// The kind that it changes.
+    /// Kind of the object that the write changes.
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::CreateSnapshot(_) | Self::DeleteSnapshot { .. } => Kind::Snapshots,
@@ -202,33 +202,33 @@ impl Write {
     }
 }
 
-/// What a call has done so far.
+/// Record of a call so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Past {
-    /// The write that the cloud accepted.
+    /// Write that the cloud accepted.
     pub written: Option<Write>,
-    /// The write that the cloud refused, and why.
+    /// Write that the cloud refused, and the error.
     pub refused: Option<(Write, Error)>,
-    /// What Cinder says of something that failed.
+    /// Cinder's message about a failed object.
     pub reason: Option<String>,
-    /// The call has looked at more kinds.
+    /// True after a [`Step::Look`].
     pub looked: bool,
 }
 
 impl Past {
-    /// True if the call has asked for nothing yet.
+    /// True before the first write.
     fn is_empty(&self) -> bool {
         self.written.is_none() && self.refused.is_none()
     }
 
-    /// True if Cinder has refused a write, perhaps for a reason that other kinds show.
+    /// True if Cinder has refused a write as invalid: other kinds may show the reason.
     fn is_refused(&self) -> bool {
         self.refused
             .as_ref()
             .is_some_and(|(_, error)| error.kind() == ErrorKind::Invalid)
     }
 
-    /// True if the cloud says that what was to be changed does not exist.
+    /// True if the cloud answers that the object of the write does not exist.
     fn found_nothing(&self) -> bool {
         self.refused
             .as_ref()
@@ -240,7 +240,7 @@ fn refuse<T>(code: Code, message: impl Into<String>) -> Step<T> {
     Step::Refuse(Status::new(code, line(message.into())))
 }
 
-/// Words of a cloud on one line, cut, without what a terminal interprets: they become events of Kubernetes.
+/// Message of a cloud for events of Kubernetes: one line, cut, without control sequences of terminals.
 pub(crate) fn line(words: String) -> String {
     Error::new(ErrorKind::Invalid, words).message().to_owned()
 }
@@ -253,7 +253,7 @@ fn wait<T>(kind: Kind, id: &str, why: String) -> Step<T> {
     })
 }
 
-/// Waits for a volume in a state of transition.
+/// Waits for a volume in a transitional status.
 fn wait_for<T>(volume: &openstack::volume::Volume) -> Step<T> {
     let why = format!("volume {} is {}", volume.id, volume.status);
     wait(Kind::Volumes, &volume.id, why)

@@ -5,14 +5,14 @@
 use grpc::{Code, Status};
 use openstack::{Error, ErrorKind};
 
-/// The words with which Nova refuses a disk beyond its limit, in lower case.
+/// Phrases of Nova for a server at its limit of disks, in lower case.
 const FULL: &[&str] = &[
     "maximum allowed number of disk devices",
     "no more available pci slots",
     "no more free slots",
     "disk device limit",
 ];
-/// The words with which Cinder refuses to delete what others depend on, in lower case.
+/// Phrases of Cinder for an object with dependents, in lower case.
 const NEEDED: &[&str] = &[
     "snapshot",
     "dependent",
@@ -21,18 +21,18 @@ const NEEDED: &[&str] = &[
     "must be available",
 ];
 
-/// The words with which Cinder refuses another type because of the volume's state, in lower case.
+/// Phrases of Cinder for a retype in the wrong status, in lower case.
 const NOT_NOW: &[&str] = &[
     "only allowed on available volumes",
     "retype needs volume to be in",
 ];
 
-/// Refuses a request that is wrong.
+/// INVALID_ARGUMENT.
 pub(crate) fn invalid<T>(message: impl Into<String>) -> Result<T, Status> {
     Err(Status::new(Code::InvalidArgument, message))
 }
 
-/// The status for a read that failed. Never final: a former call may have begun something.
+/// [`Status`] for a failed read. Never final: an earlier call may have begun a write.
 pub(crate) fn of_read(error: &Error) -> Status {
     let hint = match error.kind() {
         ErrorKind::Unauthenticated | ErrorKind::Denied => {
@@ -43,7 +43,8 @@ pub(crate) fn of_read(error: &Error) -> Status {
     Status::new(Code::Unavailable, format!("{}{hint}", error.cause("list")))
 }
 
-/// True if the cloud has certainly not done what it was asked. A read that a write needs says nothing of the write.
+/// True if the cloud has certainly not performed the request. A failed read before a write tells nothing about the
+/// write.
 pub(crate) fn is_certain(error: &Error) -> bool {
     if error.method().is_some_and(|method| method == "GET") {
         return false;
@@ -60,7 +61,7 @@ pub(crate) fn is_certain(error: &Error) -> bool {
     }
 }
 
-/// The status for a write whose outcome is not known.
+/// [`Status`] for a write with unknown outcome.
 pub(crate) fn unknown(error: &Error, doing: &str) -> Status {
     let message = format!(
         "{}; the next call looks for what became of it",
@@ -69,7 +70,7 @@ pub(crate) fn unknown(error: &Error, doing: &str) -> Status {
     Status::new(Code::Aborted, message)
 }
 
-/// The status for a write that the cloud refused.
+/// [`Status`] for a write that the cloud refused.
 pub(crate) fn of_write(error: &Error, doing: &str) -> Status {
     let message = error.message().to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
@@ -99,7 +100,7 @@ pub(crate) fn of_write(error: &Error, doing: &str) -> Status {
         {
             Code::FailedPrecondition
         }
-        // Another type is possible once the volume is detached, or its snapshots are deleted.
+        // A retype is possible after a detach, or after the deletion of the snapshots.
         ErrorKind::Invalid if doing.starts_with("retype") && says(NOT_NOW) => {
             Code::FailedPrecondition
         }

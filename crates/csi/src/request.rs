@@ -1,4 +1,4 @@
-//! Requests checked, as typed values. Wrong ones are refused before the cloud is asked.
+//! Requests, validated as typed values. Invalid ones are refused before any request to the cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ use crate::refusal::invalid;
 use crate::size::Range;
 use crate::zone;
 
-/// The prefix of parameters that the sidecars add or read.
+/// Prefix of parameters that the sidecars add or read.
 const OF_SIDECARS: &str = "csi.storage.k8s.io/";
 
-/// The parameters of a StorageClass.
+/// Parameters of a StorageClass.
 const OF_STORAGE_CLASS: &[&str] = &["type", "availability", context::FORMAT_PARAMETER];
-/// The parameters of a VolumeSnapshotClass.
+/// Parameters of a VolumeSnapshotClass.
 const OF_SNAPSHOT_CLASS: &[&str] = &[
     "type",
     "force-create",
@@ -34,7 +34,7 @@ const OF_SNAPSHOT_CLASS: &[&str] = &[
     "backup-max-duration-seconds-per-gb",
 ];
 
-/// A text that must be there.
+/// Text of a required field.
 pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
     match text {
         "" => invalid(format!("{field} is missing")),
@@ -42,7 +42,7 @@ pub(crate) fn given(text: &str, field: &str) -> Result<String, Status> {
     }
 }
 
-/// The name of something new. Cinder, which cuts off white space as Python does, would not find it again otherwise.
+/// Name of a new object, trimmed. Cinder trims names as Python does; an untrimmed name would not be found again.
 fn name(given_name: &str) -> Result<String, Status> {
     let is_cut = |it: char| it.is_whitespace() || ('\x1c'..='\x1f').contains(&it);
     let name = given(given_name.trim_matches(is_cut), "name")?;
@@ -55,7 +55,7 @@ fn name(given_name: &str) -> Result<String, Status> {
     }
 }
 
-/// Refuses a file system that no node would make or mount.
+/// Refuses a file system type that no node would make or mount.
 fn known_file_systems(capabilities: &[VolumeCapability]) -> Result<(), Status> {
     for capability in capabilities {
         let Some(AccessType::Mount(mount)) = &capability.access_type else {
@@ -73,7 +73,7 @@ fn known_file_systems(capabilities: &[VolumeCapability]) -> Result<(), Status> {
     Ok(())
 }
 
-/// Refuses parameters that mean nothing here, rather than ignore them.
+/// Refuses unknown parameters, in place of ignoring them.
 fn only_known(
     parameters: &BTreeMap<String, String>,
     known: &[&str],
@@ -90,19 +90,19 @@ fn only_known(
     }
 }
 
-/// What a volume is for.
+/// Use of a volume, from its [`VolumeCapability`]s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uses {
-    /// Several nodes have it at once.
+    /// True if several nodes have the volume at once.
     pub several_nodes: bool,
-    /// It is a block device in its pods.
+    /// True if the volume is a block device in its pods.
     pub block: bool,
-    /// It is a file system that a node may change while another one has it.
+    /// True for a file system that one node may change while another one has it mounted.
     pub shared_writes: bool,
 }
 
 impl Uses {
-    /// The words of a refusal, for a use that would destroy data.
+    /// Message for a use that would destroy data.
     pub(crate) fn contradiction(self) -> Option<&'static str> {
         self.shared_writes.then_some(access::ONE_WRITER)
     }
@@ -115,17 +115,17 @@ impl Uses {
     }
 }
 
-/// Reads capabilities, and refuses what would destroy data.
+/// [`Uses`] of several capabilities; a use that would destroy data is refused.
 pub(crate) fn safe_uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
     uses(capabilities)?.checked()
 }
 
-/// Reads one capability, and refuses what would destroy data.
+/// [`Uses`] of one capability; a use that would destroy data is refused.
 pub(crate) fn safe_use(capability: &VolumeCapability) -> Result<Uses, Status> {
     one_use(capability)?.checked()
 }
 
-/// Reads capabilities.
+/// [`Uses`] of several capabilities.
 pub(crate) fn uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
     if capabilities.is_empty() {
         return invalid("volume_capabilities are missing");
@@ -139,12 +139,12 @@ pub(crate) fn uses(capabilities: &[VolumeCapability]) -> Result<Uses, Status> {
         uses.shared_writes |= one.shared_writes;
         writes |= access::mounts_for_writing(capability);
     }
-    // csi-attacher makes MULTI_NODE_SINGLE_WRITER of a writer beside readers.
+    // csi-attacher makes MULTI_NODE_SINGLE_WRITER out of a writer beside readers.
     uses.shared_writes |= uses.several_nodes && writes;
     Ok(uses)
 }
 
-/// Reads one capability.
+/// [`Uses`] of one capability.
 pub(crate) fn one_use(capability: &VolumeCapability) -> Result<Uses, Status> {
     let block = match capability.access_type {
         Some(AccessType::Block(_)) => true,
@@ -172,23 +172,23 @@ pub(crate) fn one_use(capability: &VolumeCapability) -> Result<Uses, Status> {
     })
 }
 
-/// What a new volume is filled from.
+/// Source of the content of a new volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A snapshot, or a backup.
+    /// Id of a snapshot or a backup.
     Snapshot(String),
-    /// A volume.
+    /// Id of a volume.
     Volume(String),
 }
 
-/// The parameters of a StorageClass.
+/// Parameters of a StorageClass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Class {
-    /// `type`: a name or an id.
+    /// `type`: name or id of a volume type.
     pub volume_type: Option<String>,
     /// `availability`: a zone of Cinder.
     pub zone: Option<String>,
-    /// `format`: when a device counts as empty.
+    /// `format`: condition under which a device counts as empty.
     pub format: Option<String>,
 }
 
@@ -204,23 +204,23 @@ impl Class {
     }
 }
 
-/// CreateVolume.
+/// Parsed [`CreateVolumeRequest`].
 #[derive(Clone, Debug)]
 pub(crate) struct NewVolume {
     pub name: String,
     pub range: Range,
     pub uses: Uses,
-    /// The parameter `type` of the VolumeAttributesClass, or else of the StorageClass: a name or an id.
+    /// Parameter `type` of the VolumeAttributesClass, else of the StorageClass: a name or an id.
     pub volume_type: Option<String>,
-    /// The zones of Cinder where it may be, the best one first; none for Cinder's default.
+    /// Candidate zones of Cinder, best first; empty for Cinder's default.
     pub zones: Vec<String>,
-    /// The topology of the request, for volumes that can be used in each zone.
+    /// Topology of the request, for volumes that can be used in each zone.
     pub labels: Vec<String>,
     pub source: Option<Source>,
-    /// The parameter `format`: when a device counts as empty.
+    /// Parameter `format`: condition under which a device counts as empty.
     pub format: Option<String>,
     pub metadata: BTreeMap<String, String>,
-    /// From the claim's annotations, which are read later.
+    /// From the annotations of the claim, read later.
     pub hints: Hints,
 }
 
@@ -231,7 +231,7 @@ impl NewVolume {
         known_file_systems(&request.volume_capabilities)?;
         let parameters = &request.parameters;
         let class = Class::read(parameters)?;
-        // Of the same parameter in both, the mutable one counts.
+        // A mutable parameter wins over the same one of the class.
         let attributes = Attributes::read(&request.mutable_parameters)?;
         let labels = zone::required(request.accessibility_requirements.as_ref());
         let mut metadata = mark::metadata(&options.cluster, parameters, mark::OF_VOLUMES);
@@ -263,7 +263,7 @@ fn format(parameter: Option<String>) -> Result<Option<String>, Status> {
     }
 }
 
-/// The zones of Cinder: the class's parameter wins over the topology.
+/// Zones of Cinder: the parameter of the class wins over the topology.
 pub(crate) fn zones(
     parameter: Option<String>,
     labels: &[String],
@@ -303,7 +303,7 @@ fn source(source: Option<&VolumeContentSource>) -> Result<Option<Source>, Status
     }))
 }
 
-/// The form of a snapshot, the parameter `type` of a VolumeSnapshotClass.
+/// Parameter `type` of a VolumeSnapshotClass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
     #[default]
@@ -311,15 +311,15 @@ pub(crate) enum Form {
     Backup,
 }
 
-/// CreateSnapshot.
+/// Parsed [`CreateSnapshotRequest`].
 #[derive(Clone, Debug)]
 pub(crate) struct NewSnapshot {
     pub name: String,
     pub volume: String,
     pub form: Form,
-    /// `force-create`: also of a volume that a server has.
+    /// `force-create`: also for a volume attached to a server.
     pub force: bool,
-    /// `availability`: the zone of a backup.
+    /// `availability`: zone of a backup.
     pub zone: Option<String>,
     pub metadata: BTreeMap<String, String>,
 }
@@ -350,7 +350,7 @@ impl NewSnapshot {
                 ));
             }
         };
-        // Nothing waits for a backup here, so that the time in this parameter limits nothing; a wrong one is told.
+        // No call waits for a backup here, so the pace limits nothing; still an invalid value is refused.
         let pace = parameters.get("backup-max-duration-seconds-per-gb");
         if let Some(pace) = pace.filter(|pace| pace.parse::<u32>().is_err()) {
             return invalid(format!(
@@ -380,14 +380,14 @@ impl NewSnapshot {
     }
 }
 
-/// CreateVolumeGroupSnapshot.
+/// Parsed [`CreateVolumeGroupSnapshotRequest`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NewGroupSnapshot {
     pub name: String,
     pub volumes: BTreeSet<String>,
-    /// `group-type`: the type of the groups that are made for volumes in none, a name or an id.
+    /// `group-type`: name or id of the type for new groups, used for volumes in no group.
     pub group_type: Option<String>,
-    /// `consistency: declared`: a type whose specs Cinder does not show is said to be consistent.
+    /// `consistency: declared`: the user vouches for a type whose specs Cinder does not show.
     pub is_declared: bool,
 }
 

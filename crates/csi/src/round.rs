@@ -1,4 +1,4 @@
-//! Observe, plan, send at most one write, wait for the cloud, answer.
+//! Loop of a call: observe, plan, send at most one write, wait for the cloud, answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +17,14 @@ use crate::mark;
 use crate::plan::{self, Past, Step, Wait, Write};
 use crate::refusal;
 
-/// The age up to which a view may lead to a write that the cloud itself checks. An answer and a refusal need a list of
-/// now.
+/// Maximum age of a view for a write that the cloud checks itself. An answer and a refusal need a fresh list.
 pub(crate) const CHECKED: Duration = Duration::from_secs(60);
-/// The same for a write that makes something: Cinder takes a name twice.
+/// Maximum age of a view for a creation: Cinder accepts a name twice.
 pub(crate) const CREATION: Duration = Duration::from_secs(10);
-/// The most writes that the cloud refuses before the call ends.
+/// Maximum number of refused writes in a call.
 const REFUSALS: usize = 2;
 
-/// One call of a sidecar.
+/// One call of a sidecar, which holds its [`Guard`].
 pub(crate) struct Round {
     inventory: Inventory,
     deadline: Instant,
@@ -33,20 +32,20 @@ pub(crate) struct Round {
     relaxed: Duration,
 }
 
-/// What a view has to be.
+/// Requirement on a [`View`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
-    /// Up to [`CHECKED`] or [`CREATION`].
+    /// At most [`CHECKED`] or [`CREATION`] old.
     Relaxed,
-    /// Of a list that began after the call, or after the last write that was refused.
+    /// From a list that began after the call, or after the last refused write.
     Fresh,
-    /// What is known: the call has written, and follows the changes.
+    /// Latest known state: the call has written, and follows the changes.
     Known,
 }
 
 impl Round {
-    /// Begins a call that holds `guard` until it, and its write, have ended. A view of the age `relaxed` may lead to a
-    /// write.
+    /// Begins a call. `guard` is held until the call and its write have ended. `relaxed`: maximum age of a view for a
+    /// write, [`CHECKED`] or [`CREATION`].
     pub(crate) fn new(
         inventory: Inventory,
         context: Context,
@@ -61,7 +60,7 @@ impl Round {
         }
     }
 
-    /// Plans by what is observed of `kinds` until there is an answer.
+    /// Repeats `plan` on views of `kinds` until it answers or refuses.
     pub(crate) async fn run<T>(
         &self,
         kinds: &[Kind],
@@ -80,10 +79,10 @@ impl Round {
                 Step::Look(more) => {
                     past.looked = true;
                     let wider = [&kinds, more].concat();
-                    // What was written is known, and of the rest a list is needed.
+                    // The state after the write is known; the added kinds need a list.
                     match self.view(&wider, Age::Relaxed).await {
                         Ok(_) => kinds = wider,
-                        // The cloud's refusal is the answer, even if nothing explains it.
+                        // The refusal of the cloud is the answer, also without an explanation.
                         Err(_) if past.refused.is_some() => {}
                         Err(status) => return Err(status),
                     }
@@ -119,7 +118,7 @@ impl Round {
         }
     }
 
-    /// Waits for something beside the cloud until the call has to end.
+    /// Runs other work than requests to the cloud, until the deadline of the call.
     pub(crate) async fn in_time<T>(
         &self,
         work: impl Future<Output = Result<T, Status>>,
@@ -131,10 +130,10 @@ impl Round {
         })
     }
 
-    /// A refusal after a write that Cinder has taken and not done: with what Cinder says of it.
+    /// Adds Cinder's message to a refusal that follows an accepted write without effect.
     async fn explained(&self, mut status: Status, past: &Past) -> Status {
         let written = past.written.as_ref();
-        // Words that come too late are not worth the answer.
+        // The answer does not wait for a late message.
         if let (Some(write), None) = (written, &past.reason)
             && let Some(id) = write.subject()
             && let Ok(Some(reason)) = timeout_at(self.deadline, message(&self.inventory, id)).await
@@ -164,7 +163,7 @@ impl Round {
         viewed.map_err(|error| refusal::of_read(&error))
     }
 
-    /// Waits until the object changes.
+    /// Waits for a change of the object.
     async fn wait(
         &self,
         changes: &mut Receiver<openstack::Change>,
@@ -185,8 +184,8 @@ impl Round {
         }
     }
 
-    /// Sends a write, which goes on if the caller gives up. The outer error is that of a write whose outcome is not
-    /// known, the inner one a refusal.
+    /// Sends a write, to its end even if the caller gives up. The outer error is for an unknown outcome, the inner one
+    /// a refusal by the cloud.
     async fn write(&self, write: &Write) -> Result<Result<Option<String>, Error>, Status> {
         let (inventory, guard) = (self.inventory.clone(), Arc::clone(&self.guard));
         let doing = write.doing();
@@ -205,7 +204,7 @@ impl Round {
                 Err(refusal::unknown(&error, &doing))
             }
             Ok(Ok(outcome)) => Ok(outcome),
-            // The task has ended with the process, or the time of the call has.
+            // The process is ending, or the time of the call is over.
             Ok(Err(_)) | Err(_) => {
                 let message =
                     format!("{doing}: the cloud has not answered yet; the next call goes on");
@@ -215,7 +214,7 @@ impl Round {
     }
 }
 
-/// True if the cloud refused this very write.
+/// True if the cloud has refused the same write in this call.
 fn refused_before(past: &Past, next: &Write) -> bool {
     past.refused
         .as_ref()
@@ -229,13 +228,13 @@ fn refused(past: &Past) -> Status {
     }
 }
 
-/// The answer of a call that has written, and would have to again.
+/// ABORTED, for a call that has written and would have to write again.
 fn later(next: &Write) -> Status {
     let message = format!("{}: the next call does it", next.doing());
     Status::new(Code::Aborted, message)
 }
 
-/// Sends a write. The answer is what Cinder says of what failed.
+/// Sends a [`Write`], and returns Cinder's message about a failed object.
 fn send<'a>(
     inventory: &'a Inventory,
     write: &'a Write,
@@ -293,8 +292,8 @@ fn send<'a>(
     .boxed()
 }
 
-/// Deletes the reservations of a volume. Nova makes its own record first, so that Cinder refuses to delete one of a server
-/// that is being attached.
+/// Deletes the reservations of a volume. Nova makes its own record first; so Cinder refuses to delete the reservation
+/// of an attachment in progress.
 async fn release(inventory: &Inventory, server: &str, volume: &str) -> Result<(), Error> {
     let attachments = inventory.session().volume().attachments_of(volume).await?;
     for one in attachments {
@@ -307,7 +306,7 @@ async fn release(inventory: &Inventory, server: &str, volume: &str) -> Result<()
     Ok(())
 }
 
-/// What Cinder says of an object that failed; nothing if it is not known to have.
+/// Cinder's message about an object, if its known status is an error.
 async fn reason(inventory: &Inventory, id: &str) -> Option<String> {
     let view = inventory.known();
     let failed = |status: &str| status.starts_with("error");
@@ -319,7 +318,7 @@ async fn reason(inventory: &Inventory, id: &str) -> Option<String> {
     }
 }
 
-/// The newest of Cinder's messages about an object.
+/// Cinder's newest message about an object.
 async fn message(inventory: &Inventory, id: &str) -> Option<String> {
     let messages = inventory.session().volume().messages(id).await;
     let messages = messages.unwrap_or_default();

@@ -1,24 +1,24 @@
-//! Sizes: CSI counts bytes, Cinder GiB.
+//! Sizes: bytes in CSI, GiB in Cinder.
 
 use csi_spec::CapacityRange;
 use grpc::{Code, Status};
 
-/// Bytes of a GiB.
+/// Bytes in a GiB.
 pub(crate) const GIB: i64 = 1 << 30;
-/// The GiB of the largest volume that Cinder can write down.
+/// Largest size in Cinder's database, in GiB.
 const LARGEST: i64 = i32::MAX as i64;
 
-/// The sizes that a request accepts.
+/// Range of sizes, from a [`CapacityRange`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// The least size in GiB; `None` if the request leaves it open.
+    /// Minimum in GiB, rounded up; `None` if open.
     pub least: Option<i64>,
-    /// The largest size in bytes.
+    /// Maximum in bytes.
     pub most: Option<i64>,
 }
 
 impl Range {
-    /// Reads the range of a request. Zero is no bound, as the specification says.
+    /// Parses the range of a request. Zero means no bound, by the specification.
     pub(crate) fn read(range: Option<&CapacityRange>) -> Result<Self, Status> {
         let (required, limit) = range.map_or((0, 0), |it| (it.required_bytes, it.limit_bytes));
         if required < 0 || limit < 0 {
@@ -40,7 +40,7 @@ impl Range {
         Ok(range)
     }
 
-    /// The size of a new volume whose source has so many GiB.
+    /// Size for a new volume, in GiB; at least the `source` GiB of its source.
     pub(crate) fn size(self, source: Option<i64>) -> Result<i64, Status> {
         let size = self.least.unwrap_or_else(|| source.unwrap_or(1));
         if let Some(source) = source.filter(|source| *source > size) {
@@ -55,12 +55,12 @@ impl Range {
         Ok(size)
     }
 
-    /// True if a volume of this size is what the request is about.
+    /// True if a volume of `size` GiB satisfies the request.
     pub(crate) fn accepts(self, size: i64) -> bool {
         self.least.is_none_or(|least| size >= least) && self.check(size).is_ok()
     }
 
-    /// Refuses a size in GiB beyond the limit, or beyond what there is.
+    /// Refuses a size in GiB above the maximum of the request or of Cinder.
     pub(crate) fn check(self, size: i64) -> Result<(), Status> {
         if size > LARGEST {
             let message = format!("capacity_range: Cinder has at most {LARGEST} GiB, not {size}");
@@ -78,12 +78,12 @@ impl Range {
     }
 }
 
-/// GiB that hold so many bytes.
+/// GiB for a number of bytes, rounded up.
 fn gib(bytes: i64) -> i64 {
     bytes / GIB + i64::from(bytes % GIB != 0)
 }
 
-/// The bytes of so many GiB; the largest number for more.
+/// Bytes in a number of GiB, saturating.
 pub(crate) fn bytes(gib: i64) -> i64 {
     gib.saturating_mul(GIB)
 }

@@ -2,7 +2,7 @@
 
 use prost_types::Timestamp;
 
-/// Cinder writes times of UTC, without a zone.
+/// Parses a time of Cinder: UTC, usually without a zone.
 pub(crate) fn read(text: &str) -> Option<Timestamp> {
     let text = text.trim_end_matches('Z').trim_end_matches("+00:00");
     let time: jiff::civil::DateTime = text.parse().ok()?;

@@ -1,25 +1,24 @@
-//! Availability zones: Nova's, which nodes report as topology, and Cinder's, in which volumes are.
+//! Availability zones: Nova's, reported by nodes as topology, and Cinder's, with the volumes.
 
 use std::collections::BTreeMap;
 
 pub use csi_spec::zone::label;
 use csi_spec::{Topology, TopologyRequirement, context};
 
-/// Zones of Nova by name, each with the zone of Cinder in which the volumes of its servers are. A zone that is not
-/// named has the same name in both.
+/// Zone of Cinder for each zone of Nova, by Nova's names. An unlisted zone has the same name in both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneMap(pub BTreeMap<String, String>);
 
 impl ZoneMap {
-    /// Cinder's zone for the label of a zone of Nova's.
+    /// Zone of Cinder for the label of a zone of Nova.
     #[must_use]
     pub fn of_cinder(&self, nova: &str) -> String {
         let found = self.0.iter().find(|(name, _)| label(name) == nova);
         found.map_or(nova, |(_, cinder)| cinder).to_owned()
     }
 
-    /// The labels of Nova's zones whose servers can attach a volume of Cinder's zone: those that are mapped to it, and the one
-    /// of the same name unless that is mapped to another.
+    /// Labels of the zones of Nova whose servers can attach a volume in a zone of Cinder: the mapped ones, and the zone
+    /// of the same name unless it is mapped to another.
     #[must_use]
     pub fn of_nova(&self, cinder: &str) -> Vec<String> {
         let mapped = self.0.iter().filter(|(_, other)| other.as_str() == cinder);
@@ -32,7 +31,7 @@ impl ZoneMap {
         zones
     }
 
-    /// Zones of Nova with a zone of Cinder that is not there, each with that zone. Of a cloud that shows no zones nothing is
+    /// Entries of the map with a zone that Cinder lacks. Empty if the cloud shows no zones, since then nothing is
     /// known.
     pub(crate) fn absent<'a>(&'a self, there: &[&str]) -> Vec<(&'a str, &'a str)> {
         let all = self.0.iter().map(|(nova, cinder)| (&**nova, &**cinder));
@@ -42,19 +41,19 @@ impl ZoneMap {
     }
 }
 
-/// True if a name, or the label of one, means this zone.
+/// True if `wanted` is the name of the zone, or its label.
 #[must_use]
 pub fn is_zone(wanted: &str, zone: &str) -> bool {
     wanted == zone || label(zone) == wanted
 }
 
-/// The zone of a list that a name or a label means.
+/// Zone in a list by its name or label.
 pub fn meant<'a>(wanted: &str, zones: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     let exact = zones.clone().find(|zone| *zone == wanted);
     exact.or_else(|| zones.into_iter().find(|zone| is_zone(wanted, zone)))
 }
 
-/// The zones of a requirement, as labels: the preferred ones first.
+/// Zones of a [`TopologyRequirement`], as labels, preferred ones first.
 pub(crate) fn required(requirement: Option<&TopologyRequirement>) -> Vec<String> {
     let Some(requirement) = requirement else {
         return Vec::new();
@@ -70,7 +69,7 @@ pub(crate) fn required(requirement: Option<&TopologyRequirement>) -> Vec<String>
     zones
 }
 
-/// The topology of a zone.
+/// [`Topology`] of a zone.
 pub(crate) fn topology(zone: &str) -> Topology {
     Topology {
         segments: BTreeMap::from([(context::ZONE.to_owned(), zone.to_owned())]),

@@ -1,4 +1,4 @@
-//! What the specification calls alpha, behind `--alpha`: one snapshot, and the health of volumes.
+//! Alpha part of the specification, behind `--alpha`: GetSnapshot and the health of volumes.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::plan::{line, snapshot};
 use crate::request::given;
 use crate::{answers, health, listing, refusal};
 
-/// What the health of volumes is read from.
+/// Lists needed for the health of volumes.
 const KINDS: &[Kind] = &[Kind::Volumes, Kind::Servers];
-/// The age of a list that an answer to a list may have.
+/// Maximum age of a list for the answer to a list.
 const RECENT: Duration = Duration::from_secs(60);
-/// How many volumes Cinder is asked about at once.
+/// Maximum number of concurrent requests for messages of Cinder.
 const AT_ONCE: usize = 8;
 
 impl Driver {
-    /// Refuses a method of the alpha part, unless the flag is there.
+    /// UNIMPLEMENTED, unless `--alpha` is set.
     fn alpha<M: Method>(&self) -> Result<(), Status> {
         match self.options.alpha {
             true => Ok(()),
@@ -106,7 +106,7 @@ impl Driver {
     }
 }
 
-/// The health of a volume, with Cinder's newest message about one in error.
+/// Health of a [`Volume`]. For a volume in an error status, with Cinder's newest message.
 async fn explained(cloud: &openstack::Cloud, volume: &Volume, view: &View) -> VolumeHealth {
     let mut entries = health::of(volume, view);
     if health::is_in_error(volume)

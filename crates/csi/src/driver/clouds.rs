@@ -1,4 +1,4 @@
-//! The cloud that a request is about.
+//! Choice of the cloud for a request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use openstack::{Cloud, Kind, View};
 use super::{Driver, NamedCloud};
 use crate::refusal;
 
-/// The key of a Secret with the name of a cloud.
+/// Key of a Secret with the name of a cloud.
 const CLOUD: &str = "cloud";
 
 impl Driver {
-    /// The cloud that the secrets of a request name; `[Global]` without one.
+    /// [`Cloud`] named by the secrets of a request; `[Global]` without a name.
     pub(super) async fn cloud(&self, secrets: &BTreeMap<String, String>) -> Result<Cloud, Status> {
         let name = secrets.get(CLOUD).map_or("", String::as_str);
         let clouds = self.clouds();
@@ -36,7 +36,7 @@ impl Driver {
         connected.map_err(|error| refusal::of_read(&error))
     }
 
-    /// All clouds, by name.
+    /// All clouds, with their names.
     pub(super) async fn all(&self) -> Result<Vec<(String, Cloud)>, Status> {
         let mut all = Vec::new();
         for cloud in self.clouds().iter() {
@@ -45,7 +45,7 @@ impl Driver {
         Ok(all)
     }
 
-    /// Views of all clouds, by name.
+    /// [`View`]s of all clouds, with the names of the clouds.
     pub(super) async fn views(
         &self,
         kinds: &[Kind],

@@ -1,4 +1,4 @@
-//! The service Controller.
+//! Service [`Controller`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,12 +38,12 @@ use crate::request::{self, Class, Form, NewSnapshot, NewVolume, given};
 use crate::round::{CHECKED, CREATION, Round};
 use crate::size::{self, Range};
 
-/// The age of a list that an answer to a list may have.
+/// Maximum age of a list for the answer to a list.
 const RECENT: Duration = Duration::from_secs(60);
-/// The same of volumes: the attacher asks for all of them each minute, to find attachments that somebody else has ended. What
-/// this driver writes is in a list at once.
+/// The same for volumes. The attacher lists all volumes each minute in search of attachments that somebody else has
+/// ended; writes of this driver are in a list at once.
 const RECENT_VOLUMES: Duration = Duration::from_secs(300);
-/// What the controller can do.
+/// Capabilities of the controller.
 const CAPABILITIES: &[Type] = &[
     Type::CreateDeleteVolume,
     Type::PublishUnpublishVolume,
@@ -58,7 +58,7 @@ const CAPABILITIES: &[Type] = &[
     Type::SingleNodeMultiWriter,
     Type::ModifyVolume,
 ];
-/// What it can do with `--alpha`.
+/// Further capabilities with `--alpha`.
 const ALPHA: &[Type] = &[
     Type::GetSnapshot,
     Type::GetVolumeHealth,
@@ -484,7 +484,7 @@ impl Driver {
         request: ListSnapshotsRequest,
     ) -> Result<ListSnapshotsResponse, Status> {
         let cloud = self.cloud(&request.secrets).await?;
-        // A sidecar asks for one to see whether it is ready.
+        // A sidecar lists a single snapshot to see if the snapshot is ready.
         let age = match request.snapshot_id.as_str() {
             "" => RECENT,
             _ => Duration::ZERO,
@@ -526,7 +526,8 @@ impl Driver {
     }
 }
 
-/// Snapshots, and backups where the cloud shows them. Of an id that is no snapshot's, nothing is known otherwise.
+/// [`View`] of snapshots, and of backups if the cloud allows. If not, the list for an id other than a snapshot's fails: a
+/// backup may have the id.
 async fn listed_snapshots(cloud: &Cloud, id: &str, age: Duration) -> Result<Arc<View>, Status> {
     let read = |error: openstack::Error| refusal::of_read(&error);
     let both = [Kind::Snapshots, Kind::Backups];
@@ -543,7 +544,7 @@ async fn listed_snapshots(cloud: &Cloud, id: &str, age: Duration) -> Result<Arc<
     }
 }
 
-/// What a cloud has for volumes; `None` if it does not have their type.
+/// [`Room`] of a cloud for volumes; `None` if the cloud lacks their type.
 async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
     let mut kinds = vec![Kind::VolumeQuotas];
     kinds.extend(wanted.volume_type.is_some().then_some(Kind::VolumeTypes));
@@ -561,7 +562,7 @@ async fn room(wanted: &Wanted, cloud: &Cloud) -> Result<Option<Room>, Status> {
     }
 }
 
-/// An object that must be there.
+/// Unwraps an object, or answers NOT_FOUND.
 fn found<'a, T>(object: Option<&'a Arc<T>>, id: &str) -> Result<&'a T, Status> {
     object.map(|it| &**it).ok_or_else(|| {
         let message = format!("volume {} does not exist", id.escape_debug());

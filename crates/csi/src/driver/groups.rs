@@ -1,4 +1,4 @@
-//! The service GroupController.
+//! Service [`GroupController`].
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::refusal;
 use crate::request::{NewGroupSnapshot, given};
 use crate::round::{CHECKED, CREATION, Round};
 
-/// What calls about groups are about: a volume is in one group, so that they concern each other.
+/// Key of all calls about groups in [`Busy`](crate::busy::Busy): a volume is in at most one group, so such calls affect
+/// each other.
 const GROUPS: &str = "volume groups";
 
 impl GroupController for Driver {

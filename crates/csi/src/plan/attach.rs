@@ -1,4 +1,4 @@
-//! ControllerPublishVolume.
+//! [`ControllerPublishVolume`](csi_spec::ControllerPublishVolumeRequest).
 
 use grpc::Code;
 use openstack::View;
@@ -8,26 +8,26 @@ use super::{Past, Step, Write, refuse, wait_for};
 use crate::mark;
 use crate::request::Uses;
 
-/// What is to be attached to which server.
+/// Volume and server of the request, and [`Uses`] of the volume.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub volume: String,
     pub node: String,
     pub uses: Uses,
-    /// The node is to know whether this is the volume's first attachment.
+    /// True if the node wants to know whether this is the volume's first attachment.
     pub notes_first: bool,
 }
 
-/// An attachment that is there.
+/// Existing attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Attached {
-    /// The device that Nova names.
+    /// Device name by Nova.
     pub device: String,
-    /// It is the volume's first one.
+    /// True for the volume's first attachment.
     pub first: bool,
 }
 
-/// The next step.
+/// Next [`Step`]; the answer is the attachment.
 pub(crate) fn plan(wanted: &Wanted, view: &View, past: &Past) -> Step<Attached> {
     let (id, node, uses) = (wanted.volume.as_str(), wanted.node.as_str(), wanted.uses);
     let Some(volume) = view.volumes.get(id) else {
@@ -65,7 +65,7 @@ pub(crate) fn plan(wanted: &Wanted, view: &View, past: &Past) -> Step<Attached> 
             server: node.to_owned(),
             volume: id.to_owned(),
         }),
-        // Nova has taken the request, and given it up.
+        // Nova accepted the request, and gave up.
         "available" => refuse(
             Code::Aborted,
             format!("Nova could not attach volume {id} to server {node}: see the server's actions"),
@@ -77,7 +77,8 @@ pub(crate) fn plan(wanted: &Wanted, view: &View, past: &Past) -> Step<Attached> 
     }
 }
 
-/// The first attachment is kept in the volume's metadata, so that each answer about it is the same.
+/// Answer for an attachment. The first attachment is recorded in the volume's metadata, to give each call the same
+/// answer.
 fn attached(wanted: &Wanted, volume: &Volume, here: &VolumeAttachment) -> Step<Attached> {
     let first = volume.metadata.get(mark::FIRST_ATTACHMENT);
     match first {

@@ -1,4 +1,4 @@
-//! CreateVolume.
+//! [`CreateVolume`](csi_spec::CreateVolumeRequest).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::request::{NewVolume, Source};
 use crate::size;
 use crate::zone;
 
-/// The next step. The step for a volume that is there is its id.
+/// Next [`Step`]; the answer is the id of the volume.
 pub(crate) fn plan(
     wanted: &NewVolume,
     options: &Options,
@@ -26,7 +26,7 @@ pub(crate) fn plan(
     let named = view.volumes.named(&wanted.name);
     let ours = double::in_order(named, |it: &Volume| options.owns(&it.metadata));
     if let Some(double) = double::find(&ours, is_double) {
-        // Nobody would look for it later.
+        // No later call would find the duplicate.
         if double.status == "creating" {
             return wait_for(double);
         }
@@ -50,12 +50,12 @@ pub(crate) fn plan(
     }
 }
 
-/// True if a volume is a second one of the request that made the first, and unused.
+/// True if a volume is an unused duplicate of the first, from the same request.
 fn is_double(first: &Volume, it: &Volume) -> bool {
     let is_unused =
         matches!(it.status.as_str(), "available" | "creating") && it.attachments.is_empty();
     // One of the two replicas may not have known the uid of the cluster yet.
-    // The first may have grown since.
+    // The first volume may have grown since.
     let same = it.size <= first.size
         && it.volume_type == first.volume_type
         && without_uid(&it.metadata).eq(without_uid(&first.metadata));
@@ -68,21 +68,22 @@ fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> St
     match volume.status.as_str() {
         "error" | "error_restoring" => return Step::Write(Write::DeleteFailedVolume { id }),
         "error_deleting" => return Step::Write(Write::DeleteVolume { id }),
-        // It has what was asked for, whatever is done with it now.
+        // The volume is as requested; its present use does not matter.
         "available" | "in-use" | "attaching" | "detaching" | "reserved" | "extending"
         | "retyping" | "backing-up" | "uploading" => {}
-        // It was whole, and has data perhaps; somebody has to look. Not final, since it is there.
+        // A volume that was intact and may have data: an administrator has to decide. Not final, since the volume
+        // exists.
         status if status.starts_with("error") => {
             return refuse(Code::Unavailable, format!("volume {id} is {status}"));
         }
         _ => return wait_for(volume),
     }
     let is_other = |it: &String| *it != volume.volume_type;
-    // It may be an id.
+    // The request may have the id of the type.
     if wanted.volume_type.as_ref().is_some_and(is_other) && !past.looked {
         return Step::Look(&[Kind::VolumeTypes]);
     }
-    // Of which backup a volume is it does not say.
+    // A volume does not name the backup that it was restored from.
     let is_restored = matches!(wanted.source, Some(Source::Snapshot(_)));
     if is_restored && volume.snapshot_id.is_empty() && !view.backups.is_read() {
         return Step::Look(&[Kind::Backups]);
@@ -99,7 +100,7 @@ fn existing(wanted: &NewVolume, volume: &Volume, view: &View, past: &Past) -> St
     }
 }
 
-/// What of a volume differs from the request.
+/// Difference between a volume and the request; `None` if it matches.
 fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String> {
     if !wanted.range.accepts(volume.size) {
         return Some(format!("another size: {} GiB", volume.size));
@@ -128,7 +129,7 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
     if !source {
         return Some("another source".to_owned());
     }
-    // Cinder changes the encryption of no type that volumes have, so that the type says it where one is named.
+    // Cinder does not change the encryption of a type in use, so a named type tells if the volume is encrypted.
     let is_encrypted = wanted
         .source
         .as_ref()
@@ -141,7 +142,8 @@ fn difference(wanted: &NewVolume, volume: &Volume, view: &View) -> Option<String
         })
 }
 
-/// True if the data of a source are encrypted, which Cinder copies with its type; `None` if the view does not say it.
+/// True if the data of a source are encrypted; Cinder copies the encryption with the type. `None` if the view cannot
+/// tell.
 fn source_encrypted(source: &Source, view: &View) -> Option<bool> {
     let volume = match source {
         Source::Volume(id) => view.volumes.get(id),
@@ -158,7 +160,7 @@ fn not_ours(other: &Volume, options: &Options) -> String {
     };
     let uid = other.metadata.get(CLUSTER_UID).map(String::as_str);
     let whose = cluster.map_or("nobody's".to_owned(), |it| named(it, uid));
-    // The uids are what tells two clusters of one name apart.
+    // Only the uids distinguish two clusters with the same name.
     let asking = named(&options.cluster, uid.and(options.cluster_uid.get()));
     format!(
         "volume {} has the name {} and is {whose}, not {asking}: rename it, or delete the claim",
@@ -221,10 +223,11 @@ fn creation(wanted: &NewVolume, view: &View) -> Result<Step<String>, Status> {
     })))
 }
 
-/// The first zone that Cinder has. A cloud with `allow_availability_zone_fallback` would put the volume into another one.
+/// First wanted zone that Cinder has. Without this check, a cloud with `allow_availability_zone_fallback` would
+/// silently use another zone.
 fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
     let there: Vec<&str> = view.volume_zones.iter().map(|it| &*it.0.name).collect();
-    // A label is not always the name of its zone. A cloud that shows no zones is asked for what is wanted.
+    // A label may differ from the name of its zone. For a cloud that shows no zones, the wanted name is used.
     let in_cinder = |wanted: &String| match there.is_empty() {
         true => Some(wanted.clone()),
         false => zone::meant(wanted, there.iter().copied()).map(str::to_owned),
@@ -237,14 +240,14 @@ fn place(wanted: &NewVolume, view: &View) -> Result<Option<String>, Status> {
                 wanted.zones.join(" or ").escape_debug(),
                 there.join(", ").escape_debug()
             );
-            // The code after which the provisioner tries another node.
+            // With this code the provisioner tries another node.
             Err(Status::new(Code::ResourceExhausted, message))
         }
         zone => Ok(zone),
     }
 }
 
-/// Refuses a volume for several nodes of a type whose volumes one server can attach.
+/// Refuses a volume for several nodes if its type is not `multiattach`.
 fn check_multiattach(wanted: &NewVolume, view: &View) -> Result<(), Status> {
     let invalid = |message: String| Err(Status::new(Code::InvalidArgument, message));
     let Some(wanted) = &wanted.volume_type else {
@@ -273,7 +276,7 @@ fn missing(what: &str, id: &str) -> Status {
     )
 }
 
-/// A source that can be used later, or never: the code is not final.
+/// UNAVAILABLE, not final: the source may become usable later.
 fn not_yet(what: &str, id: &str, status: &str) -> Status {
     Status::new(
         Code::Unavailable,
@@ -281,7 +284,7 @@ fn not_yet(what: &str, id: &str, status: &str) -> Status {
     )
 }
 
-/// The volume of an answer.
+/// Volume message of the response.
 pub(crate) fn answer(
     volume: &Volume,
     wanted: &NewVolume,
@@ -290,7 +293,7 @@ pub(crate) fn answer(
     view: &View,
 ) -> Answer {
     let mut pairs = BTreeMap::new();
-    // What is restored or cloned has the content of its source, and is empty only if it reads as zeros.
+    // A restored or cloned volume has the content of its source, and counts as empty only if all zeros.
     if let Some(format) = wanted.format.as_ref().filter(|_| source.is_none()) {
         pairs.insert(context::FORMAT.to_owned(), format.clone());
     }

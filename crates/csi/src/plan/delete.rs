@@ -1,4 +1,4 @@
-//! DeleteVolume.
+//! [`DeleteVolume`](csi_spec::DeleteVolumeRequest).
 
 use grpc::Code;
 use openstack::{Kind, View};
@@ -6,7 +6,7 @@ use openstack::{Kind, View};
 use super::{Past, Step, Write, group_unsnapshot, grouping, refuse, wait_for};
 use crate::Options;
 
-/// The next step: a volume that a PV names is deleted, whoever made it.
+/// Next [`Step`]. A volume named by a PV is deleted, whoever created it.
 pub(crate) fn plan(id: &str, options: &Options, view: &View, past: &Past) -> Step<()> {
     let Some(volume) = view.volumes.get(id) else {
         return Step::Answer(());
@@ -27,7 +27,7 @@ pub(crate) fn plan(id: &str, options: &Options, view: &View, past: &Past) -> Ste
     {
         return step;
     }
-    // The volume is on its way out of a group.
+    // The volume is leaving a group.
     if let Some(Write::ChangeGroup { group, .. }) = &past.written
         && let Some(group) = view.volume_groups.get(group)
         && let Err(step) = grouping::idle(group)

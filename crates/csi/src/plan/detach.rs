@@ -1,11 +1,11 @@
-//! ControllerUnpublishVolume.
+//! [`ControllerUnpublishVolume`](csi_spec::ControllerUnpublishVolumeRequest).
 
 use openstack::View;
 use openstack::volume::Volume;
 
 use super::{Past, Step, Write, wait_for};
 
-/// The next step. An empty `node` is every node.
+/// Next [`Step`]. An empty `node` is every node.
 pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
     let Some(volume) = view.volumes.get(id) else {
         return Step::Answer(());
@@ -21,7 +21,7 @@ pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
         None if matches!(status, "detaching" | "attaching" | "reserved") => wait_for(volume),
         None => Step::Answer(()),
         Some(_) if status == "detaching" || is_pending(volume, past) => wait_for(volume),
-        // Nova knows no such server, or no such volume of it: Cinder may let go of it then.
+        // Nova knows no such server, or no such attachment: then Cinder may delete its record.
         Some(found) if past.found_nothing() && !found.attachment_id.is_empty() => {
             Step::Write(Write::DeleteAttachment {
                 volume: id.to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn plan(id: &str, node: &str, view: &View, past: &Past) -> Step<()> {
     }
 }
 
-/// True if what the call has written is not done. Of several attachments the next call removes the next.
+/// True while the write of this call is not done. With several attachments the next call removes the next.
 fn is_pending(volume: &Volume, past: &Past) -> bool {
     let mut attachments = volume.attachments.iter();
     match &past.written {

@@ -1,5 +1,5 @@
-//! What two replicas have made at once for one request: each has looked, and created before it saw what the other did. The
-//! younger one goes, before anybody answers with it.
+//! Duplicates: two replicas of the driver may create an object for one request at the same moment, each before it sees
+//! the object of the other. The younger duplicate is deleted before any call answers with it.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use openstack::volume::{Backup, GroupSnapshot, Snapshot, Volume, VolumeGroup};
 
 use crate::time;
 
-/// The seconds between two objects of one request.
+/// Maximum age difference of duplicates, in seconds.
 const AT_ONCE: i64 = 300;
 
-/// What can be there twice.
+/// Object that may have a duplicate.
 pub(super) trait Twin {
     fn id(&self) -> &str;
     fn created_at(&self) -> &str;
@@ -31,7 +31,7 @@ macro_rules! twins {
 
 twins!(Backup, GroupSnapshot, Snapshot, Volume, VolumeGroup);
 
-/// Those that are ours, the oldest first: each replica has them in the same order.
+/// Our objects, oldest first: the same order for each replica.
 pub(super) fn in_order<T: Twin>(named: &[Arc<T>], is_ours: impl Fn(&T) -> bool) -> Vec<&T> {
     let mut ours: Vec<&T> = named.iter().map(|it| &**it).collect();
     ours.retain(|it| is_ours(it));
@@ -39,14 +39,14 @@ pub(super) fn in_order<T: Twin>(named: &[Arc<T>], is_ours: impl Fn(&T) -> bool) 
     ours
 }
 
-/// The first one that `is_same` as the oldest, and hardly younger.
+/// First object that `is_same` as the oldest, and at most [`AT_ONCE`] younger.
 pub(super) fn find<'a, T: Twin>(ours: &[&'a T], is_same: impl Fn(&T, &T) -> bool) -> Option<&'a T> {
     let (first, rest) = ours.split_first()?;
     let mut rest = rest.iter().copied();
     rest.find(|it| is_soon(first.created_at(), it.created_at()) && is_same(first, it))
 }
 
-/// True if two were made at most [`AT_ONCE`] apart; not so if either time cannot be read.
+/// True if both times are at most [`AT_ONCE`] apart; false if one cannot be parsed.
 pub(super) fn is_soon(one: &str, other: &str) -> bool {
     match (time::read(one), time::read(other)) {
         (Some(one), Some(other)) => one.seconds.abs_diff(other.seconds) <= AT_ONCE.unsigned_abs(),

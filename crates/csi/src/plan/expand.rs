@@ -1,4 +1,4 @@
-//! ControllerExpandVolume.
+//! [`ControllerExpandVolume`](csi_spec::ControllerExpandVolumeRequest).
 
 use grpc::Code;
 use openstack::View;
@@ -6,7 +6,7 @@ use openstack::View;
 use super::{Step, Write, refuse, wait_for};
 use crate::size::Range;
 
-/// The next step; the answer is the size in GiB.
+/// Next [`Step`]; the answer is the size in GiB.
 pub(crate) fn plan(id: &str, range: Range, view: &View) -> Step<i64> {
     let Some(volume) = view.volumes.get(id) else {
         let message = format!("volume {} does not exist", id.escape_debug());

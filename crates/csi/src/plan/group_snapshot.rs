@@ -1,4 +1,5 @@
-//! CreateVolumeGroupSnapshot and GetVolumeGroupSnapshot.
+//! [`CreateVolumeGroupSnapshot`](csi_spec::CreateVolumeGroupSnapshotRequest) and
+//! [`GetVolumeGroupSnapshot`](csi_spec::GetVolumeGroupSnapshotRequest).
 
 use std::collections::BTreeSet;
 
@@ -12,16 +13,16 @@ use crate::Options;
 use crate::mark;
 use crate::request::NewGroupSnapshot;
 
-/// What a call answers.
+/// Group snapshot for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Together {
     pub id: String,
     pub created_at: String,
-    /// One of each volume, in the order of their ids.
+    /// One snapshot of each volume, sorted by volume id.
     pub parts: Vec<Taken>,
 }
 
-/// The next step.
+/// Next step; the answer is the group snapshot.
 pub(crate) fn plan(
     wanted: &NewGroupSnapshot,
     options: &Options,
@@ -91,7 +92,7 @@ fn existing(
         .into_iter()
         .eq(wanted.volumes.iter().map(String::as_str))
     {
-        // The list of snapshots may be older than this call's own.
+        // The list of snapshots may be older than this call's own write.
         return match past.written.is_some() && !past.looked {
             true => Step::Look(&[Kind::Snapshots]),
             // The group has changed before its snapshot was taken.
@@ -110,7 +111,7 @@ fn existing(
     }
 }
 
-/// Takes the snapshot, once the volumes are in a group, unless this call has deleted one that failed.
+/// Takes the snapshot once the volumes are in one group, unless this call has deleted a failed one.
 fn take(wanted: &NewGroupSnapshot, options: &Options, view: &View, past: &Past) -> Step<Together> {
     if matches!(past.written, Some(Write::DeleteGroupSnapshot { .. })) {
         let message = "Cinder could not take a snapshot of exactly these volumes together; it was deleted, and the next \
@@ -127,7 +128,7 @@ fn take(wanted: &NewGroupSnapshot, options: &Options, view: &View, past: &Past) 
     }
 }
 
-/// The snapshots of a group snapshot, in the order of their volumes.
+/// Snapshots in a group snapshot, sorted by volume id.
 pub(super) fn parts<'a>(id: &str, view: &'a View) -> Vec<&'a Snapshot> {
     let all = view.snapshots.iter().map(|it| &**it);
     let mut parts: Vec<&Snapshot> = all.filter(|it| it.group_snapshot_id == id).collect();
@@ -145,7 +146,7 @@ fn together(found: &GroupSnapshot, parts: &[&Snapshot]) -> Together {
     }
 }
 
-/// The answer about one that is there. `snapshots` are those that the caller expects in it.
+/// Answer about an existing group snapshot. `snapshots`: ids that the caller expects in the group snapshot.
 pub(crate) fn get(id: &str, snapshots: &[String], view: &View) -> Result<Together, Status> {
     let found = view.group_snapshots.get(id);
     let found = found.filter(|it| it.status != "deleting").ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! DeleteVolumeGroupSnapshot, and volumes that leave the driver's groups.
+//! [`DeleteVolumeGroupSnapshot`](csi_spec::DeleteVolumeGroupSnapshotRequest), and removal of volumes from the driver's
+//! groups.
 
 use grpc::Code;
 use openstack::volume::VolumeGroup;
@@ -7,7 +8,7 @@ use openstack::{Error, ErrorKind, Kind, View};
 use super::{Past, Step, Write, grouping, refuse, wait};
 use crate::Options;
 
-/// The next step. The last snapshot of a group of ours goes, and then the group, which has lost its volumes before.
+/// Next step. With the last snapshot of one of our groups, first its volumes leave and then the group is deleted.
 pub(crate) fn plan(
     id: &str,
     snapshots: &[String],
@@ -41,9 +42,9 @@ pub(crate) fn plan(
     }
 }
 
-/// Groups of ours without a snapshot lose their volumes, and go. Those of a cluster of the same name are left alone: it may
-/// be about to take a snapshot of them. A group that Cinder keeps stays: the group snapshot is
-/// gone, and the group is used by the next one of its volumes.
+/// Empties and deletes our groups without a snapshot. Groups of another cluster with the same name are left alone,
+/// since that cluster may be about to take a snapshot. A group that Cinder refuses to delete stays: the group snapshot
+/// is gone, and the group serves the next snapshot of its volumes.
 fn dissolve(options: &Options, view: &View, past: &Past) -> Step<()> {
     let busy = |error: &Error| matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Busy);
     if past.refused.as_ref().is_some_and(|(_, error)| !busy(error)) {
@@ -71,8 +72,8 @@ fn dissolve(options: &Options, view: &View, past: &Past) -> Step<()> {
     Step::Answer(())
 }
 
-/// The step for a volume that Cinder does not delete or change, if that may be because it is in a group; `None` if it is in
-/// none.
+/// Step for a volume that Cinder refuses to delete or change, perhaps because of its group; `None` if the volume is in
+/// no group.
 pub(super) fn leave<T>(volume: &str, options: &Options, view: &View) -> Option<Step<T>> {
     let mut groups = view.volume_groups.iter();
     let group = groups.find(|it| it.volumes.iter().any(|id| id == volume))?;

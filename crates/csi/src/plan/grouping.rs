@@ -1,7 +1,7 @@
-//! Volumes in one group of Cinder's, whose snapshots are taken at one moment.
+//! Groups of volumes in Cinder, whose snapshots are taken at one moment.
 //!
-//! A snapshot of a group is one of each of its volumes, and a volume is in one group at most. The groups that the driver
-//! makes hold what was snapshotted last: volumes come and go as the sets that are asked for change. The groups of others
+//! A group snapshot has one snapshot of each volume of the group, and a volume is in at most one group. A group of the
+//! driver has the volumes of the last snapshot: volumes join and leave as the requested sets change. Groups of others
 //! are used as they are.
 
 use std::collections::BTreeSet;
@@ -16,14 +16,14 @@ use crate::mark;
 use crate::refusal::invalid;
 use crate::request::NewGroupSnapshot;
 
-/// The group of exactly the volumes that are wanted, or the step towards one.
+/// Group of exactly the wanted volumes, or the step towards one.
 type Found<'a, V, T> = Result<V, Box<Step<T>>>;
 
 fn not<'a, V, T>(code: Code, message: String) -> Found<'a, V, T> {
     Err(Box::new(refuse(code, message)))
 }
 
-/// Looks for the group.
+/// Looks for the [`Found`] group.
 pub(super) fn find<'a, T>(
     wanted: &NewGroupSnapshot,
     options: &Options,
@@ -63,12 +63,12 @@ pub(super) fn find<'a, T>(
     }
 }
 
-/// True if a group is the driver's, also one that has no uid: for volumes that are asked for, which are the cluster's.
+/// True if a group is the driver's, with or without a uid: the wanted volumes are the cluster's.
 pub(super) fn is_ours(group: &VolumeGroup, options: &Options) -> bool {
     is_of_cluster(group, options) || group.description == mark::of_group(&options.cluster, None)
 }
 
-/// True if nothing says that a group is another cluster's: it has the uid of this one, or neither has one.
+/// True if a group has the uid of this cluster, or has none while the uid is unknown.
 pub(super) fn is_of_cluster(group: &VolumeGroup, options: &Options) -> bool {
     group.description == of_cluster(options)
 }
@@ -77,13 +77,13 @@ fn of_cluster(options: &Options) -> String {
     mark::of_group(&options.cluster, options.cluster_uid.get())
 }
 
-/// True if a group has snapshots that are not being deleted.
+/// True if a group has snapshots, other than those being deleted.
 pub(super) fn has_snapshots(group: &str, view: &View) -> bool {
     let snapshots = view.group_snapshots.of_parent(group);
     snapshots.iter().any(|it| it.status != "deleting")
 }
 
-/// The step that puts volumes into a group, and takes others out.
+/// Step that adds volumes to a group, and removes others.
 pub(super) fn change<T>(group: &str, add: Vec<String>, remove: Vec<String>) -> Step<T> {
     Step::Write(Write::ChangeGroup {
         group: group.to_owned(),
@@ -92,7 +92,7 @@ pub(super) fn change<T>(group: &str, add: Vec<String>, remove: Vec<String>) -> S
     })
 }
 
-/// Waits until Cinder does not work on a group.
+/// Waits while Cinder works on a group.
 pub(super) fn idle<'a, T>(group: &VolumeGroup) -> Found<'a, (), T> {
     let why = format!("volume group {} is {}", group.id, group.status);
     match group.status.as_str() {
@@ -107,7 +107,7 @@ pub(super) fn idle<'a, T>(group: &VolumeGroup) -> Found<'a, (), T> {
     }
 }
 
-/// The volumes, if each is there and at rest.
+/// Wanted volumes, if all exist and are idle.
 fn volumes<'a, T>(wanted: &NewGroupSnapshot, view: &'a View) -> Found<'a, Vec<&'a Volume>, T> {
     let mut volumes = Vec::new();
     for id in &wanted.volumes {
@@ -126,7 +126,7 @@ fn volumes<'a, T>(wanted: &NewGroupSnapshot, view: &'a View) -> Found<'a, Vec<&'
     Ok(volumes)
 }
 
-/// A group of somebody else: it has the volumes that are wanted, and no others.
+/// Group of another owner: used only if it has exactly the wanted volumes.
 fn as_it_is<'a, T>(
     wanted: &NewGroupSnapshot,
     group: &'a VolumeGroup,
@@ -150,10 +150,10 @@ fn as_it_is<'a, T>(
     Ok(group)
 }
 
-/// The type of the groups that are made for what is wanted.
+/// Group type for new groups.
 ///
 /// # Errors
-/// Why no group is made.
+/// Reason why no group is made.
 pub(crate) fn group_type<'a>(
     wanted: &NewGroupSnapshot,
     types: impl IntoIterator<Item = &'a GroupType>,
@@ -182,8 +182,8 @@ fn or_refuse<'a, V, T>(found: Result<V, Status>) -> Found<'a, V, T> {
     found.map_err(|status| Box::new(refuse(status.code, status.message)))
 }
 
-/// Refuses a type whose groups are snapshotted volume after volume. Cinder tells by default only administrators which
-/// these are.
+/// Refuses a type whose groups are snapshotted volume by volume. By default, Cinder shows the specs of a type only to
+/// administrators.
 fn consistent(
     wanted: &NewGroupSnapshot,
     name: &str,
@@ -206,7 +206,7 @@ fn consistent(
     Err(Status::new(Code::FailedPrecondition, message))
 }
 
-/// A group that fits the volumes.
+/// New group that fits the volumes.
 fn new<'a, T>(
     wanted: &NewGroupSnapshot,
     options: &Options,
@@ -242,7 +242,7 @@ fn new<'a, T>(
     })
 }
 
-/// The group of ours that becomes the one of these volumes: the oldest that has one of them, or the one of this name.
+/// Our group to reuse for these volumes: the oldest that has one of the volumes, or the one with this name.
 fn target<'a>(
     wanted: &NewGroupSnapshot,
     options: &Options,
@@ -253,8 +253,8 @@ fn target<'a>(
     let fits = |it: &&VolumeGroup| {
         let same =
             (&it.group_type, &it.availability_zone) == (&new.group_type, &new.availability_zone);
-        // A group that was made a moment ago does not say its types yet, and of a type that the list does not have, only the
-        // name is known, while groups have ids. Cinder refuses what does not fit.
+        // A new group does not show its types yet; of a type missing in the list only the name is known, while groups
+        // have ids. Cinder refuses a wrong one.
         let takes = |kind: &String| {
             it.volume_types.is_empty()
                 || it.volume_types.contains(kind)
@@ -266,7 +266,7 @@ fn target<'a>(
     holders.iter().copied().chain(named).find(fits)
 }
 
-/// The step that a second group needs, which another replica has made for the same volumes at once, and which has none.
+/// Step for a duplicate group, made at the same moment by another replica, and without volumes.
 fn without_double<'a, T>(
     wanted: &NewGroupSnapshot,
     options: &Options,
@@ -290,7 +290,7 @@ fn without_double<'a, T>(
     Err(Box::new(Step::Write(Write::DeleteGroup { id })))
 }
 
-/// The group of ours, once it has the volumes and no others.
+/// Our group, once it has exactly the wanted volumes.
 fn filled<'a, T>(
     wanted: &NewGroupSnapshot,
     target: &'a VolumeGroup,
@@ -320,7 +320,7 @@ fn filled<'a, T>(
     }
 }
 
-/// The group that was made for these volumes is deleted.
+/// Refusal after the deletion of a group that Cinder could not make for these volumes.
 fn not_grouped<'a, V, T>(past: &Past) -> Found<'a, V, T> {
     let why = match &past.refused {
         Some((_, error)) => error.message().to_owned(),

@@ -1,4 +1,4 @@
-//! ControllerModifyVolume.
+//! [`ControllerModifyVolume`](csi_spec::ControllerModifyVolumeRequest).
 
 use grpc::Code;
 use openstack::volume::Volume;
@@ -8,7 +8,7 @@ use super::{Past, Step, Write, group_unsnapshot, refuse, wait_for};
 use crate::Options;
 use crate::attributes::Attributes;
 
-/// The next step. The type comes first: it is what Cinder may refuse, and then nothing is changed.
+/// Next [`Step`]. The type comes first: if Cinder refuses the retype, nothing has changed.
 pub(crate) fn plan(
     id: &str,
     wanted: &Attributes,
@@ -36,7 +36,7 @@ pub(crate) fn plan(
     }
 }
 
-/// The step to another type; `None` if the volume has the one that is wanted, or none is.
+/// Step to another type; `None` if the volume has the wanted type, or no type is wanted.
 fn retype(
     volume: &Volume,
     wanted: &Attributes,
@@ -83,7 +83,7 @@ fn retype(
     })
 }
 
-/// Cinder has taken the request, and the volume is as it was.
+/// Message for a retype that Cinder accepted and gave up.
 fn given_up(volume: &Volume, to: &str, wanted: &Attributes) -> String {
     let hint = match wanted.moves {
         true => {

@@ -1,4 +1,4 @@
-//! CreateSnapshot: a snapshot, or a backup of one.
+//! [`CreateSnapshot`](csi_spec::CreateSnapshotRequest): of a snapshot, or of a backup by way of a snapshot.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::mark;
 use crate::owner::without_uid;
 use crate::request::{Form, NewSnapshot};
 
-/// What a call answers.
+/// Snapshot or backup for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub id: String,
-    /// GiB.
+    /// Size in GiB.
     pub size: i64,
     pub volume: String,
     pub created_at: String,
     pub ready: bool,
-    /// The snapshot of a group that it is part of; empty for none.
+    /// Id of the group snapshot with this snapshot; empty for none.
     pub group: String,
 }
 
-/// The next step.
+/// Next step; the answer is the snapshot or backup.
 pub(crate) fn plan(
     wanted: &NewSnapshot,
     options: &Options,
@@ -40,7 +40,7 @@ pub(crate) fn plan(
     }
 }
 
-/// What has the name and is ours, the oldest first; an error if only others have it.
+/// Our objects with the name, oldest first; an error if only others have the name.
 fn ours<'a, T: Twin>(
     named: &'a [Arc<T>],
     metadata: impl Fn(&T) -> &BTreeMap<String, String>,
@@ -53,7 +53,7 @@ fn ours<'a, T: Twin>(
     }
 }
 
-/// The step that a second snapshot of the same request needs.
+/// Step for a duplicate snapshot of the same request.
 fn without_double(ours: &[&Snapshot]) -> Option<Step<Taken>> {
     let is_double = |first: &Snapshot, it: &Snapshot| {
         matches!(it.status.as_str(), "available" | "creating" | "error")
@@ -62,14 +62,14 @@ fn without_double(ours: &[&Snapshot]) -> Option<Step<Taken>> {
             && first.status != "error"
     };
     let double = double::find(ours, is_double)?;
-    // Nobody would look for it later.
+    // No later call would find the duplicate.
     Some(match double.status.as_str() {
         "creating" => waiting_for_snapshot(double),
         _ => delete_snapshot(double),
     })
 }
 
-/// The same for backups, which may take hours: it is looked for when the first one is ready.
+/// Step for a duplicate backup. A backup may take hours, so this step comes after the first one is ready.
 fn without_double_backup(ours: &[&Backup]) -> Option<Step<Taken>> {
     let is_double = |first: &Backup, it: &Backup| {
         matches!(it.status.as_str(), "available" | "creating" | "error")
@@ -128,7 +128,7 @@ fn waiting_for_snapshot(found: &Snapshot) -> Step<Taken> {
     wait(Kind::Snapshots, &found.id, why)
 }
 
-/// Creates the snapshot, unless this call has deleted one that failed.
+/// Creates the snapshot, unless this call has deleted a failed one.
 fn take(wanted: &NewSnapshot, view: &View, past: &Past) -> Step<Taken> {
     if matches!(past.written, Some(Write::DeleteSnapshot { .. })) {
         let reason = past.reason.as_deref().unwrap_or("it says no reason");
@@ -186,12 +186,12 @@ fn backup(wanted: &NewSnapshot, options: &Options, view: &View, past: &Past) -> 
         "restoring" => Step::Answer(of_backup(found, true)),
         "error" | "error_deleting" => delete_backup(found),
         "deleting" => waiting_for_backup(found),
-        // It may take hours: the caller asks again.
+        // A backup may take hours: the caller asks again.
         _ => Step::Answer(of_backup(found, false)),
     }
 }
 
-/// Nobody asks again after a backup that is ready, so that what it was made of goes first.
+/// Answer for a ready backup. The caller does not ask again, so the snapshot below the backup is deleted first.
 fn finished(found: &Backup, snapshots: &[&Snapshot]) -> Step<Taken> {
     match snapshots.first() {
         None => Step::Answer(of_backup(found, true)),
@@ -202,7 +202,7 @@ fn finished(found: &Backup, snapshots: &[&Snapshot]) -> Step<Taken> {
     }
 }
 
-/// The steps before there is a backup: a snapshot, then the backup of it.
+/// Steps before the backup: a snapshot, then a backup of the snapshot.
 fn begin_backup(
     wanted: &NewSnapshot,
     snapshots: &[&Snapshot],
@@ -261,7 +261,7 @@ fn no_volume(wanted: &NewSnapshot) -> Step<Taken> {
     refuse(Code::NotFound, format!("volume {id} does not exist"))
 }
 
-/// The answer for a snapshot.
+/// Answer for a snapshot.
 pub(crate) fn of_snapshot(it: &Snapshot, ready: bool) -> Taken {
     Taken {
         id: it.id.clone(),
@@ -273,7 +273,7 @@ pub(crate) fn of_snapshot(it: &Snapshot, ready: bool) -> Taken {
     }
 }
 
-/// The answer for a backup.
+/// Answer for a backup.
 pub(crate) fn of_backup(it: &Backup, ready: bool) -> Taken {
     Taken {
         id: it.id.clone(),

@@ -1,11 +1,11 @@
-//! DeleteSnapshot: of a snapshot or a backup.
+//! [`DeleteSnapshot`](csi_spec::DeleteSnapshotRequest): of a snapshot or a backup.
 
 use grpc::Code;
 use openstack::{Kind, View};
 
 use super::{Past, Step, Write, refuse, wait};
 
-/// The next step.
+/// Next step.
 pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
     let is_kept = past.written.is_some();
     let kept = |what: &str| {
@@ -30,7 +30,7 @@ pub(crate) fn plan(id: &str, view: &View, past: &Past) -> Step<()> {
             status => waiting(Kind::Snapshots, "snapshot", status),
         };
     }
-    // It was a snapshot; whether the cloud shows backups does not matter.
+    // The id was a snapshot's, so backups do not matter, even if the cloud hides them.
     if matches!(past.written, Some(Write::DeleteSnapshot { .. })) {
         return Step::Answer(());
     }

@@ -1,4 +1,4 @@
-//! What is left of quotas.
+//! Rest of the quotas.
 
 use csi::ZoneMap;
 use csi_spec::volume_capability::access_mode::Mode;

@@ -135,7 +135,7 @@ fn may_be_repeated(status: &Status) {
     );
 }
 
-/// What is there of a kind and is not on its way out.
+/// Ids of the objects of a kind that are not being deleted.
 async fn left(world: &World, kind: &str) -> Vec<String> {
     let all = world.all(kind).await;
     let stays = all.into_iter().filter(|it| it["status"] != "deleting");
@@ -211,7 +211,7 @@ async fn a_group_snapshot_that_two_replicas_take_at_once_is_there_once_with_its_
     }
 }
 
-/// What one client asks for.
+/// Request of one client.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     /// The number in the name.
@@ -261,7 +261,7 @@ proptest! {
                 client(&first, &volume, class, &one),
                 client(&second, &volume, class, &two),
             );
-            // What was given up may still be going on.
+            // A write whose caller has gone may still be in progress.
             tokio::time::sleep(Duration::from_secs(120)).await;
             let mut ids = Vec::new();
             let mut names: Vec<usize> = one.iter().chain(&two).map(|it| it.name).collect();

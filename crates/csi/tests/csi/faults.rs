@@ -41,7 +41,7 @@ pub(crate) const OF_BACKUP_LIFE: [[&str; 3]; 3] = [
 ];
 pub(crate) const OF_LOST_SERVER: [[&str; 3]; 1] =
     [["volume", "DELETE", "/v3/{project}/attachments/{id}"]];
-/// What is read beside lists of volumes.
+/// Routes read besides lists of volumes.
 pub(crate) const BESIDE: [[&str; 3]; 5] = [
     ["volume", "GET", "/v3/{project}/attachments"],
     ["volume", "GET", "/v3/{project}/os-availability-zone"],
@@ -353,7 +353,7 @@ async fn random_faults_end_in_a_volume_that_is_gone() {
 pub(crate) async fn life_with_a_lost_server(world: &World) -> Result<(), Status> {
     let created = until_final(async || world.create(new_volume("pvc-1", 1)).await).await?;
     let id = created.volume_id;
-    // What a life that ended too early has left.
+    // Objects left by a life that ended too early.
     until_final(async || world.detach(&id, "").await).await?;
     let server = world.server("node-1").await;
     until_final(async || world.attach(&id, &server).await).await?;

@@ -133,7 +133,7 @@ async fn a_claim_that_cannot_be_read_is_no_final_code_and_one_that_is_gone_no_hi
         "claim default/data-db-0 cannot be read: connection refused",
     );
     assert!(!world.requests().keys().any(|it| it.starts_with("POST")));
-    // What was begun for a claim that is gone is found, so that it can be deleted.
+    // A volume begun for a deleted claim is found, and can be deleted.
     *claim.0.lock() = Ok(None);
     let id = world.volume("pvc-1", 1).await.volume_id;
     world.delete(&id).await.unwrap();

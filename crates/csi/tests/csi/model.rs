@@ -52,7 +52,7 @@ struct Turn {
     pause: u64,
 }
 
-/// What was answered, and has not been asked to change since.
+/// Expected state: answered by the driver, and not changed by a request since.
 #[derive(Debug, Default)]
 struct Model {
     /// The last id that was answered for a name: a client knows no other.
@@ -259,7 +259,7 @@ impl Test {
         Some(id)
     }
 
-    /// What holds at every moment.
+    /// Invariants of every moment.
     async fn look(&self) -> Vec<Value> {
         let volumes = self.world.all("volumes").await;
         for volume in &volumes {
@@ -272,7 +272,7 @@ impl Test {
         volumes
     }
 
-    /// What holds when nothing is in progress.
+    /// Invariants while nothing is in progress.
     async fn judge(&self) {
         let volumes = self.look().await;
         let model = self.model.borrow();
@@ -448,7 +448,7 @@ proptest! {
                 _ => test.world.replica(),
             };
             futures::join!(test.client(first, &one), test.client(second, &two));
-            // What was given up may still be going on.
+            // A write whose caller has gone may still be in progress.
             tokio::time::sleep(Duration::from_secs(120)).await;
             test.judge().await;
             test.settle().await;

@@ -48,7 +48,7 @@ async fn a_volume_gets_another_type_and_metadata() {
     let mut expected = before;
     expected["backup"] = json!("nightly");
     assert_eq!(now["metadata"], expected);
-    // What a class does not name is left as it is.
+    // Keys without a parameter in the class stay.
     change(&world, &id, &[("metadata/backup", "weekly")])
         .await
         .unwrap();

@@ -350,7 +350,7 @@ async fn backups_that_cannot_be_listed_are_not_taken_for_none() {
         let plain = world.snapshot("snap-1", &volume, &[]).await.unwrap();
         let mut rule =
             json!({"service": "volume", "method": "GET", "route": "/v3/{project}/backups/detail"});
-        // What was listed a moment ago is known, and would do.
+        // The list of a moment ago would still be recent enough.
         world.restart();
         let rule = rule.as_object_mut().unwrap();
         rule.extend(fault.as_object().unwrap().clone());
@@ -376,7 +376,7 @@ async fn backups_that_cannot_be_listed_are_not_taken_for_none() {
         unavailable(world.snapshot("back-1", &volume, &class).await.unwrap_err());
         unavailable(world.snapshot("back-2", &volume, &class).await.unwrap_err());
         unavailable(listed(&world, &backup).await.unwrap_err());
-        // What is no backup goes on, where the cloud refuses for good.
+        // Snapshots are still listed if the cloud denies backups for good.
         if fault["status"] == 403 {
             assert_eq!(listed(&world, &plain.snapshot_id).await.unwrap(), 1);
             assert_eq!(listed(&world, "").await.unwrap(), 1);

@@ -137,7 +137,7 @@ async fn a_volume_of_another_cluster_is_left_alone() {
             id,
         );
         assert_eq!(world.all("volumes").await.len(), 1);
-        // What a PV names is deleted, whoever created it.
+        // A volume named by a PV is deleted, whoever created it.
         world.delete(id).await.unwrap();
         assert_eq!(world.all("volumes").await.len(), 0);
     }

@@ -271,7 +271,7 @@ impl World {
         deleted.await.map(drop)
     }
 
-    /// What the cloud has of a kind: `volumes`, `snapshots`, `backups`, `groups`, `group_snapshots`.
+    /// Objects of the cloud, by kind: `volumes`, `snapshots`, `backups`, `groups`, `group_snapshots`.
     pub(crate) async fn all(&self, kind: &str) -> Vec<Value> {
         let path = self.volumes(&format!("/{kind}/detail?list_volume=true"));
         let list = self.cinder("GET", &path, Value::Null).await;
