@@ -1,27 +1,27 @@
-//! Keys and words that the controller and the node agree on, beside those of the specification.
+//! Keys and values shared by controller and node, besides those of the specification.
 
-/// The driver's name.
+/// Name of the driver.
 pub const DRIVER: &str = crate::driver::NAME;
-/// The key of the zone in the topology of a node.
+/// Key of the zone in the topology of a node.
 pub const ZONE: &str = "topology.cinder.csi.openstack.org/zone";
 
-/// In the volume context: `true` if the file system is smaller than the volume, which was restored or cloned.
+/// Volume context: `true` for a restored or cloned volume, whose file system may be smaller than the volume.
 pub const RESIZE: &str = "cinder.csi.openstack.org/resizeRequired";
-/// In the volume context: when a device counts as empty, as the parameter `format` of the StorageClass says.
+/// Volume context: condition under which a device counts as empty, one of [`FORMATS`].
 pub const FORMAT: &str = "cinder.csi.openstack.org/format";
-/// In the volume context: ids of the volumes on whose back end the volume was to be, between commas.
+/// Volume context: ids of volumes on whose back end the volume should be, separated by commas.
 pub const AFFINITY: &str = "affinity";
-/// In the volume context: ids of the volumes on whose back end it was not to be, between commas.
+/// Volume context: ids of volumes on whose back end the volume should not be, separated by commas.
 pub const ANTI_AFFINITY: &str = "anti-affinity";
-/// In the publish context: the size of the volume when it was attached, in bytes.
+/// Publish context: size of the volume at the time of the attachment, in bytes.
 pub const SIZE: &str = "cinder.csi.openstack.org/size";
-/// In the publish context: `true` if this is the first attachment of the volume.
+/// Publish context: `true` for the first attachment of the volume.
 pub const FIRST_ATTACH: &str = "cinder.csi.openstack.org/firstAttach";
-/// In the publish context: the device that Nova names, which is a guess; for those who read the Go driver's.
+/// Publish context: device name by Nova, a guess. For readers of the Go driver's context; the node ignores it.
 pub const DEVICE: &str = "DevicePath";
-/// The file systems that nodes make and mount.
+/// File systems that nodes make and mount.
 pub const FILE_SYSTEMS: &[&str] = &["btrfs", "ext2", "ext3", "ext4", "xfs"];
-/// The parameter of a StorageClass that becomes [`FORMAT`].
+/// Parameter of a StorageClass that becomes [`FORMAT`].
 pub const FORMAT_PARAMETER: &str = "format";
-/// The values of [`FORMAT`].
+/// Values of [`FORMAT`].
 pub const FORMATS: &[&str] = &["blank", "first-attach", "blkid"];

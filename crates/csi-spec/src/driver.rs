@@ -1,4 +1,4 @@
-//! The driver as it presents itself: its name, what it serves, and whether it is ready.
+//! Identity of the driver: name, services, readiness.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,33 +12,33 @@ use crate::{
     GetPluginInfoResponse, Identity, PluginCapability, ProbeRequest, ProbeResponse, Reply,
 };
 
-/// The name of the driver: that of the Go one, so that volumes, classes and nodes change hands.
+/// Name of the driver. The same as of the Go driver, so that volumes, classes and nodes can change hands.
 pub const NAME: &str = "cinder.csi.openstack.org";
-/// The version of the specification.
+/// Version of the specification.
 pub const SPECIFICATION: &str = "1.13.0";
 
-/// Which services a process has.
+/// Services of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
-    /// `Controller`.
+    /// True with the service [`Controller`](crate::Controller).
     pub controller: bool,
-    /// `GroupController`.
+    /// True with the service [`GroupController`](crate::GroupController).
     pub groups: bool,
-    /// Volumes have zones, and nodes say in which they are.
+    /// True if volumes have zones, and nodes report their zone as topology.
     pub topology: bool,
 }
 
-/// True if the cloud has answered once. Clones share it.
+/// Flag: true after the first answer of the cloud. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(Arc<AtomicBool>);
 
 impl Readiness {
-    /// The cloud has answered.
+    /// Sets the flag.
     pub fn ready(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// True if it has.
+    /// True after [`Readiness::ready`].
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -46,13 +46,13 @@ impl Readiness {
 }
 
 impl From<Arc<AtomicBool>> for Readiness {
-    /// Readiness that another part of the program sets.
+    /// Shares a flag that another part of the program sets.
     fn from(flag: Arc<AtomicBool>) -> Self {
         Self(flag)
     }
 }
 
-/// The service `Identity`.
+/// Implementation of the service [`Identity`].
 #[derive(Debug)]
 pub struct Plugin {
     served: Served,
@@ -60,7 +60,7 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// The services of a process. One without a controller asks no cloud, and is ready at once.
+    /// Identity of a process with these services. A process without a controller needs no cloud, and is ready at once.
     #[must_use]
     pub fn new(served: Served, readiness: Readiness) -> Self {
         Self { served, readiness }

@@ -1,4 +1,4 @@
-//! The address of a socket, as the Go driver reads it.
+//! Address of a socket, in the syntax of the Go driver.
 
 use std::fmt;
 use std::io;
@@ -16,30 +16,31 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The number of connections at once, each of which may take memory: a controller pod has six sidecars, a node two.
+/// Maximum number of concurrent connections, since each takes memory: a controller pod has six sidecars, a node pod
+/// two.
 const CONNECTIONS: usize = 16;
-/// The pause after a failure to accept, mostly for lack of file descriptors.
+/// Pause after a failed accept, mostly for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where a driver listens.
+/// Address on which a driver listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A Unix socket.
+    /// Path of a Unix socket.
     Unix(PathBuf),
-    /// An address and a port.
+    /// Address and port: `127.0.0.1:10000`.
     Tcp(String),
 }
 
-/// Why a socket is not served.
+/// Reason why a socket is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The text is no endpoint.
+    /// Syntax error in an [`Endpoint`].
     #[error("--endpoint `{}` is neither unix:///DIRECTORY/SOCKET nor tcp://ADDRESS:PORT", .0.escape_debug())]
     Unknown(String),
-    /// There is a file in place of the socket.
+    /// The path has a file other than a socket.
     #[error("--endpoint: {} exists and is not a socket: move it away or choose another path", .0.display())]
     Occupied(PathBuf),
-    /// The socket cannot be made.
+    /// The system call failed.
     #[error("--endpoint: cannot listen on {0}: {1}")]
     Bind(Endpoint, io::Error),
 }
@@ -56,8 +57,8 @@ impl fmt::Display for Endpoint {
 impl std::str::FromStr for Endpoint {
     type Err = Error;
 
-    /// Schemes are case-insensitive, and a path begins at the root whether or not it has its slash:
-    /// `unix://csi/csi.sock`, as the manifests of the Go driver write it, is `/csi/csi.sock`.
+    /// Parses an endpoint. The scheme is case-insensitive. The path is absolute with or without its leading slash:
+    /// `unix://csi/csi.sock`, as in the manifests of the Go driver, is `/csi/csi.sock`.
     fn from_str(text: &str) -> Result<Self, Error> {
         let unknown = || Error::Unknown(text.to_owned());
         let (scheme, rest) = text.split_once("://").ok_or_else(unknown)?;
@@ -78,17 +79,17 @@ fn is_address((_, port): (&str, &str)) -> bool {
     port.parse::<u16>().is_ok()
 }
 
-/// A socket that listens.
+/// Socket in state of listening.
 #[derive(Debug)]
 pub struct Listening {
-    // Before the listener, which keeps the inode: the socket of another process has a different one.
+    // Before the listener, since that keeps the inode: so the socket of another process has a different one.
     socket: Option<Socket>,
     listener: Listener,
     place: Endpoint,
 }
 
-/// A socket in the file system, with its device and inode: another process may have replaced it. It is removed when it
-/// is dropped.
+/// Socket file, with device and inode to detect a replacement by another process. Dropping removes the file, unless
+/// replaced.
 #[derive(Debug)]
 struct Socket {
     path: PathBuf,
@@ -112,7 +113,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if Self::id(&self.path).is_ok_and(|found| found == self.id) {
-            // One that cannot be removed is replaced by the next process.
+            // A file that cannot be removed is replaced by the next process.
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -125,11 +126,11 @@ enum Listener {
 }
 
 impl Endpoint {
-    /// Listens. A socket that a former process left, or still serves, is replaced, as by the Go driver: the newer process
-    /// of a roll-out takes over.
+    /// Listens. A socket file of another process is replaced, even if still served, as by the Go driver: the newer
+    /// process of a rollout takes over.
     ///
     /// # Errors
-    /// If the path or port is taken by something else or cannot be had.
+    /// [`Error`]: the path or port is taken, or the system call failed.
     pub async fn listen(&self) -> Result<Listening, Error> {
         let failed = |source| Error::Bind(self.clone(), source);
         let (listener, place, socket) = match self {
@@ -146,7 +147,7 @@ impl Endpoint {
                 (Listener::Unix(listener), self.clone(), Some(socket))
             }
             Self::Tcp(address) => {
-                // An empty host is every address, as for Go.
+                // An empty host means all addresses, as in Go.
                 let listener = match address.strip_prefix(':').map(str::parse) {
                     Some(Ok(port)) => TcpListener::bind(everywhere(port)).await,
                     _ => TcpListener::bind(address).await,
@@ -165,7 +166,8 @@ impl Endpoint {
     }
 }
 
-/// A port on all addresses, as a [`SocketAddr`]: of IPv6 and, as Linux has it by default, IPv4; of IPv4 alone on a machine without IPv6.
+/// [`SocketAddr`] for a port on all addresses: of IPv6 and, by default of Linux, of IPv4; of IPv4 alone on a machine
+/// without IPv6.
 #[must_use]
 pub fn everywhere(port: u16) -> SocketAddr {
     let has_v6 = std::net::UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
@@ -176,13 +178,13 @@ pub fn everywhere(port: u16) -> SocketAddr {
 }
 
 impl Listening {
-    /// The address, with the port that the system chose for port 0.
+    /// Address of the socket, with the port chosen by the system in place of 0.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.place
     }
 
-    /// Serves clients until `stop`, then removes the socket, and returns when their calls have ended.
+    /// Serves clients until `stop`, then removes the socket, and returns after the end of all calls.
     pub async fn serve(self, service: Arc<dyn Service>, limits: Limits, stop: CancellationToken) {
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let tasks = TaskTracker::new();
@@ -200,7 +202,7 @@ impl Listening {
             };
             let (service, stop) = (Arc::clone(&service), stop.clone());
             let task: BoxFuture<'static, ()> = Box::pin(async move {
-                // A connection that breaks is the client's.
+                // A broken connection is the client's concern.
                 let _ = grpc::serve(stream, service, limits, stop).await;
                 drop(permit);
             });
@@ -219,7 +221,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 impl Listener {
     async fn accept(&self) -> io::Result<Box<dyn Stream>> {
         Ok(match self {
-            // Older kubelets, and those of today when a plugin registers, name the socket as the host.
+            // Old kubelets, and current ones in the registration of plugins, send the socket path as authority.
             Self::Unix(listener) => Box::new(AnyAuthority::new(listener.accept().await?.0)),
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
         })

@@ -1,17 +1,15 @@
-//! The [Container Storage Interface] 1.13: messages, services, and the address of a socket.
+//! [Container Storage Interface] 1.13: messages, services, and socket addresses.
 //!
-//! ```text
-//!   generated   messages and services, from csi.proto of the specification
-//!   driver      the name of the driver, its capabilities, and whether it is ready: the service `Identity`
-//!   access      which access modes a file system can have
-//!   context     what controller and node tell each other
-//!   endpoint    `unix:///csi/csi.sock` and `tcp://127.0.0.1:10000`, as the Go driver reads them
-//!   zone        a zone as a label
-//! ```
+//! - messages and services, generated from csi.proto of the specification
+//! - [`driver`]: name, capabilities and readiness of the driver, in the service [`Identity`]
+//! - [`access`]: access modes of a file system
+//! - [`context`]: keys shared by controller and node
+//! - [`endpoint`]: `unix:///csi/csi.sock` and `tcp://127.0.0.1:10000`, as the Go driver reads them
+//! - [`zone`]: label of a zone
 //!
-//! A service is a trait whose methods answer `UNIMPLEMENTED` unless they are written: [`Identity`], [`Controller`],
-//! [`GroupController`], [`Node`]. [`IdentityService`] and its like put one behind [`grpc::Service`]. The fields that
-//! the specification marks as secret are left out of `Debug`.
+//! A service is a trait: [`Identity`], [`Controller`], [`GroupController`], [`Node`]. By default its methods answer
+//! `UNIMPLEMENTED`. [`IdentityService`], [`ControllerService`], [`GroupControllerService`] and [`NodeService`] adapt an
+//! implementation to [`grpc::Service`]. `Debug` omits the fields marked as secret by the specification.
 //!
 //! [Container Storage Interface]: https://github.com/container-storage-interface/spec/blob/v1.13.0/spec.md
 
@@ -37,10 +35,10 @@ use std::fmt;
 
 use futures::future::{BoxFuture, ready};
 
-/// The response of a method.
+/// Response of a method, as a future.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, grpc::Status>>;
 
-/// The response of a method that is not written.
+/// Response of a method without an implementation.
 fn unserved<M: grpc::Method>() -> Reply<'static, M::Response>
 where
     M::Response: Send + 'static,
@@ -48,7 +46,7 @@ where
     Box::pin(ready(Err(grpc::unimplemented(M::PATH))))
 }
 
-/// The number of secrets, in place of them.
+/// Stand-in for secrets in `Debug`: only their number.
 struct Hidden(usize);
 
 impl fmt::Debug for Hidden {

@@ -1,10 +1,10 @@
-//! A zone as the value of [`ZONE`](crate::context::ZONE), in the one form of controller and node.
+//! Zone as the value of [`ZONE`](crate::context::ZONE), in the one form of controller and node.
 
-/// The length of a label's value.
+/// Maximum length of a label value.
 const LONGEST: usize = 63;
 
-/// The value of [`ZONE`](crate::context::ZONE) for a zone of Nova or Cinder: other characters than letters, digits, `-`, `_` and `.` become one `-`,
-/// the ends are alphanumeric, and it has at most 63 characters.
+/// Value of [`ZONE`](crate::context::ZONE) for a zone of Nova or Cinder. Each run of characters other than letters,
+/// digits, `-`, `_` and `.` becomes one `-`; the ends are alphanumeric; at most 63 characters.
 #[must_use]
 pub fn label(zone: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
