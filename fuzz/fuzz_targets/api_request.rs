@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::api::request`.
+//! Target [`ferrostack_fuzz::api::request`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::api::request(data));

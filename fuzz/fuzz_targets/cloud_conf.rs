@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::conf::file`.
+//! Target [`ferrostack_fuzz::conf::file`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::conf::file(data));

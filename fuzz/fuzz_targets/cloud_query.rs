@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::cloud::query`.
+//! Target [`ferrostack_fuzz::cloud::query`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::cloud::query(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::cloud::request`.
+//! Target [`ferrostack_fuzz::cloud::request`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::cloud::request(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::keystone::exec_info`.
+//! Target [`ferrostack_fuzz::keystone::exec_info`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::keystone::exec_info(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::frames::body`.
+//! Target [`ferrostack_fuzz::frames::body`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::frames::body(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::keystone::policy`.
+//! Target [`ferrostack_fuzz::keystone::policy`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::keystone::policy(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::keystone::review`.
+//! Target [`ferrostack_fuzz::keystone::review`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::keystone::review(data));

@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::node::mounts`.
+//! Target [`ferrostack_fuzz::node::mounts`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::node::mounts(data));

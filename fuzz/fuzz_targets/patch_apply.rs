@@ -1,4 +1,4 @@
-//! See `ferrostack_fuzz::targets::patch_apply`.
+//! Target [`ferrostack_fuzz::targets::patch_apply`].
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| ferrostack_fuzz::targets::patch_apply(data));

@@ -1,5 +1,5 @@
-//! The API server's target: whatever comes in, the answer is one that Kubernetes gives, the server goes on answering, and
-//! what it stored in a file can be opened again.
+//! Target for [`ApiServer`]: each answer is one of Kubernetes, the server keeps answering, and its database can be
+//! opened again.
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use tower::ServiceExt;
 
 use crate::requests::{parts, read};
 
-/// What kube-apiserver answers with 500 as well: webhooks that do not answer, applied objects with a field that their
-/// kind does not have, a `$patch` that is no directive, and objects that etcd would not take. (504 says that a revision
-/// is yet to come.)
+/// Errors with status 500 that kube-apiserver gives as well: webhooks without an answer, applied objects with a field
+/// unknown to the schema, an invalid `$patch` directive, objects too large for etcd. (504 is for a revision of the
+/// future.)
 const FOREIGN: [&str; 4] = [
     "webhook",
     "failed to create typed patch object",
@@ -29,7 +29,8 @@ thread_local! {
     static RUNTIME: OnceCell<tokio::runtime::Runtime> = const { OnceCell::new() };
 }
 
-/// Up to eight requests of an administrator to a new server in memory and to one on a file, as `requests` tells them.
+/// Sends up to eight requests of an administrator, in the form of [`parts`], to a new server in memory and to one on a
+/// file.
 pub fn request(data: &[u8]) {
     RUNTIME.with(|runtime| {
         let runtime = runtime.get_or_init(|| {
@@ -44,13 +45,13 @@ pub fn request(data: &[u8]) {
                 ..Options::default()
             };
             play(data, &options).await;
-            // What was acknowledged can be read back.
+            // Every acknowledged write can be read back.
             play(b"", &options).await;
         });
     });
 }
 
-/// Opens a server, sends it the requests, and closes it.
+/// Opens a server, sends the requests, and closes the server.
 async fn play(data: &[u8], options: &Options) {
     let server = ApiServer::open(options.clone()).await;
     let server = server.expect("a server");
@@ -66,7 +67,7 @@ async fn play(data: &[u8], options: &Options) {
     watches.iter_mut().for_each(poll);
 }
 
-/// A place for a database, which goes with it.
+/// Directory for a database, removed on drop.
 struct File(PathBuf);
 
 impl File {
@@ -92,7 +93,7 @@ impl Drop for File {
     }
 }
 
-/// Reads what a watch has to say by now. Each line is an event.
+/// Reads the available events of a [`Watch`]. Each line is an event.
 fn poll(watch: &mut Watch) {
     while let Some(Some(frame)) = watch.body.frame().now_or_never() {
         let frame = frame.expect("a body in memory").into_data();
@@ -108,7 +109,7 @@ fn poll(watch: &mut Watch) {
 struct Watch {
     asked: String,
     body: Body,
-    /// What was read and is not a whole line yet.
+    /// Bytes of an incomplete line.
     read: Vec<u8>,
 }
 
@@ -134,7 +135,7 @@ async fn send(server: &ApiServer, request: Request<Vec<u8>>) -> Answer {
         .headers()
         .get("content-type")
         .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
-    // A watch goes on.
+    // A watch stays open.
     if json && status == 200 && asked.contains("watch") {
         let watch = Watch {
             asked,

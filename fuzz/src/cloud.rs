@@ -1,4 +1,4 @@
-//! The simulated cloud's targets: whatever comes in, the answer is a service's own, and the cloud goes on answering.
+//! Targets for the simulated [`Cloud`]: each answer is one of the service, and the cloud keeps answering.
 
 use std::cell::OnceCell;
 
@@ -10,9 +10,9 @@ use tower::ServiceExt;
 
 use crate::requests::{parts, read};
 
-/// Up to eight requests to one new cloud, as `requests` tells them. `$1` stands for the id in the first answer, and so on, and
-/// `$p` for the project; `as: admin` among the headers sends an administrator's token instead of a member's, and
-/// `as: nobody` none.
+/// Sends up to eight requests, in the form of [`parts`], to a new cloud. `$1` stands for the id in the first answer,
+/// and so on; `$p` for the project. Header `as: admin` sends the token of an administrator in place of a member's,
+/// `as: nobody` no token.
 pub fn request(data: &[u8]) {
     run(async |client: &Client| {
         let mut ids: Vec<String> = Vec::new();
@@ -24,7 +24,7 @@ pub fn request(data: &[u8]) {
     });
 }
 
-/// The first byte chooses a list, the rest is the query string.
+/// Lists objects: the first byte selects the list, the others are the query string.
 pub fn query(data: &[u8]) {
     let Some((first, query)) = data.split_first() else {
         return;
@@ -46,7 +46,7 @@ pub fn query(data: &[u8]) {
     ];
     run(async |client: &Client| {
         let list = lists[usize::from(*first) % lists.len()].replace("$p", &client.project);
-        // What HTTP's own reader refuses never gets here.
+        // Other bytes are refused by the HTTP parser.
         let query: String = query.iter().map(|byte| visible(*byte)).collect();
         for token in [&client.member, &client.admin] {
             let request = Request::get(format!("{list}?{query}")).header("x-auth-token", token);
@@ -75,7 +75,7 @@ thread_local! {
     static RUNTIME: OnceCell<tokio::runtime::Runtime> = const { OnceCell::new() };
 }
 
-/// Runs on a cloud of its own, and sees that the cloud still answers.
+/// Runs a target on a new cloud, and verifies that the cloud still answers.
 fn run(target: impl AsyncFnOnce(&Client)) {
     RUNTIME.with(|runtime| {
         let runtime = runtime.get_or_init(|| {
@@ -125,10 +125,10 @@ impl Client {
         (token.expect("a token"), project.to_owned())
     }
 
-    /// One request as text; nothing if it is none.
+    /// Sends a request in the form of [`read`]; `None` if the text is no request.
     async fn play(&self, text: &[u8]) -> Option<Value> {
         let mut request = read(text)?.map(Body::from);
-        // Faults and delays are asked for, and then come: that is no finding.
+        // Injected faults and delays are no finding.
         if request.uri().path().starts_with("/_simulator/faults") {
             return None;
         }
@@ -169,7 +169,7 @@ impl Client {
     }
 }
 
-/// The first id of an answer: of the object itself, of the one inside, or of the first of a list.
+/// First id in an answer: of the object, of the object inside, or of the first one in a list.
 fn id_of(answer: &Value) -> Option<String> {
     let inner = answer.as_object()?.values().next()?;
     let places = [answer.get("id"), inner.get("id"), inner.pointer("/0/id")];

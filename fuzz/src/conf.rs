@@ -1,9 +1,9 @@
-//! cloud.conf, as both programs read it.
+//! Target for cloud.conf, as both programs read it.
 
 use cloud_conf::{CloudConf, Program, Severity, Source};
 
-/// A file: settings, or findings of which one is an error; each is about a line of the file. A cloud that has a name is found
-/// by it.
+/// Parses a file with [`CloudConf::parse`]: either settings, or findings with an error; each finding has a line of the
+/// file. A named cloud is found by its name.
 pub fn file(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

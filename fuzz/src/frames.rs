@@ -1,14 +1,14 @@
-//! Bodies of gRPC calls, as the CSI driver gets them.
+//! Target for bodies of gRPC calls to the CSI driver.
 
 use bytes::Bytes;
 use csi_spec::{CreateVolumeGroupSnapshotRequest, CreateVolumeRequest, NodeStageVolumeRequest};
 use futures::FutureExt as _;
 use grpc::{Code, Method};
 
-/// The length of the flag and the length before a message.
+/// Bytes of flag and length before a message.
 const PREFIX: usize = 5;
 
-/// A frame with a message is answered in a frame, and anything else by a code of its own.
+/// Answers a frame with a message by a frame, and anything else by a gRPC code.
 pub fn body(data: &[u8]) {
     ask::<CreateVolumeRequest>(data);
     ask::<NodeStageVolumeRequest>(data);
@@ -34,7 +34,7 @@ where
     }
 }
 
-/// Whether a body is one frame without compression.
+/// True if a body is exactly one frame without compression.
 fn is_frame(body: &[u8]) -> bool {
     match body {
         [0, a, b, c, d, message @ ..] => {

@@ -1,5 +1,5 @@
-//! What Kubernetes' Keystone webhook and exec plugin read: reviews, policies, the configuration of what follows a login, and what
-//! kubectl says.
+//! Targets for the Keystone webhook and the exec plugin: reviews, policies, the configuration of the synchronisation
+//! after a login, and `KUBERNETES_EXEC_INFO` of kubectl.
 
 use keystone_auth::exec_info::ExecInfo;
 use keystone_auth::policy::{self, Mode, Policy};
@@ -11,9 +11,9 @@ use keystone_auth::sync::{self, Config};
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
 
-/// The shortest token that is looked for in answers: a shorter one may be a word of theirs.
+/// Minimum length of a token that is searched in answers: a shorter one may be an ordinary word.
 const SHORTEST: usize = 24;
-/// A policy by which reviews are answered.
+/// [`Policy`] for the answers to reviews.
 const POLICY: &str = r#"[
     {"users": {"roles": ["member"], "projects": ["demo"]}, "resource_permissions": {"!kube-system/['pods', 'services']": ["get", "*"]},
      "nonresource_permissions": {"/healthz": ["get"]}},
@@ -21,7 +21,7 @@ const POLICY: &str = r#"[
     {"nonresource": {"verbs": ["get"], "path": "/api*"}, "match": [{"type": "role", "values": ["reader"]}]}
 ]"#;
 
-/// A body that is sent to the webhook: it is refused in one line, or answered in JSON, without the token.
+/// Sends a body to the webhook: an error of one line, or an answer in JSON without the token.
 pub fn review(data: &[u8]) {
     let review = match review::decode(data) {
         Ok(review) => review,
@@ -56,7 +56,7 @@ pub fn review(data: &[u8]) {
     }
 }
 
-/// A policy, in both modes: findings have places in the text, and the index finds the rules that there are.
+/// Compiles a [`Policy`] in both [`Mode`]s: findings have places in the text, and the index finds every rule.
 pub fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -86,7 +86,7 @@ pub fn policy(data: &[u8]) {
     }
 }
 
-/// The configuration of what follows a login: it is refused in one line, or each project has a namespace of its own.
+/// Parses the [`Config`] of the synchronisation: an error of one line, or a distinct namespace for each project.
 pub fn sync(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -127,7 +127,7 @@ pub fn sync(data: &[u8]) {
     }
 }
 
-/// `KUBERNETES_EXEC_INFO`: it is refused in one line, or says which version it wants.
+/// Parses `KUBERNETES_EXEC_INFO` as [`ExecInfo`]: an error of one line, or a version.
 pub fn exec_info(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -142,7 +142,7 @@ pub fn exec_info(data: &[u8]) {
     }
 }
 
-/// What decides finds what explains.
+/// Compares [`policy::decide`] with [`policy::explain`].
 fn agree(policy: &Policy, subject: &Subject, attributes: &Attributes) {
     let decision = policy::decide(policy, subject, attributes);
     let mut explained = policy::explain(policy, subject, attributes);

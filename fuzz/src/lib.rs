@@ -1,5 +1,5 @@
-//! What the fuzz targets run. The tests of `apimachinery`, of the API server, of the simulated cloud, of cloud.conf, of the node half of the CSI
-//! driver and of the Keystone webhook run it too, over the committed seeds.
+//! Bodies of the fuzz targets. Tests of `apimachinery`, the API server, the simulated cloud, cloud.conf, the node half
+//! of the CSI driver and the Keystone webhook run the same functions over the committed seeds.
 
 pub mod api;
 pub mod cloud;

@@ -1,8 +1,9 @@
-//! What the node half of the CSI driver reads: disks and mountinfo. Seeds of disks are short: what follows is zero.
+//! Targets for input of the CSI node: disks and mountinfo. Seeds of disks are short; bytes behind their end are zero.
 
 use csi_node::{metadata, mountinfo, probe};
 
-/// A disk, or an image of a config drive: an answer, and no byte that is not zero is taken for blank.
+/// Probes a disk with [`probe::probe`], and reads the same bytes as an image of a config drive: no other byte than zero
+/// passes for blank.
 pub fn disk(data: &[u8]) {
     if let Ok(content) = probe::probe(&data) {
         let blank = content == probe::Content::Blank;
@@ -14,7 +15,7 @@ pub fn disk(data: &[u8]) {
     }
 }
 
-/// A mountinfo: each line is a mount, or the first that is none is named.
+/// Parses with [`mountinfo::parse`]: a mount for each line, or an error with the number of a line.
 pub fn mounts(data: &[u8]) {
     let lines = data
         .split(|byte| *byte == b'\n')

@@ -1,13 +1,13 @@
-//! HTTP requests as text: a line `METHOD /path?query`, lines `name: value` of headers, an empty line, and a body.
+//! HTTP requests as text: a line `METHOD /path?query`, header lines `name: value`, an empty line, and a body.
 
 use http::{HeaderName, HeaderValue, Method, Request};
 
-/// Up to eight requests, parted by lines of `---`.
+/// Splits a text at lines of `---` into at most eight requests.
 pub fn parts(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     split(data, b"\n---\n").into_iter().take(8)
 }
 
-/// One request; nothing if it is none. Headers that are none are left out.
+/// Parses one [`Request`]; `None` if invalid. Invalid headers are left out.
 pub fn read(text: &[u8]) -> Option<Request<Vec<u8>>> {
     let (head, body) = match split(text, b"\n\n").as_slice() {
         [head] => (*head, Vec::new()),

@@ -1,15 +1,15 @@
-//! The committed seeds of a target, run as an ordinary test.
+//! Committed seeds of a target, run as an ordinary test.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// The longest line of opening brackets that a target gets.
+/// Length of the longest line of opening brackets for a target.
 const BRACKETS: usize = 100_000;
 
-/// Runs a target over its seeds, and over each of them cut off, repeated and with bytes changed.
+/// Runs a target over its seeds, and over variants: cut off, repeated, with changed bytes.
 ///
 /// # Panics
-/// When the target does, and when it has no seeds.
+/// If the target panics, and without seeds.
 pub fn run(name: &str, target: fn(&[u8])) {
     let seeds = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../fuzz/seeds")

@@ -1,5 +1,5 @@
-//! One function per target: input that cannot be read is passed over, everything else must keep the properties asserted
-//! here, and nothing may panic, overflow the stack or run away.
+//! Targets of apimachinery. Unreadable input is skipped. All other input must keep the asserted properties, without a
+//! panic, a stack overflow or an endless loop.
 
 use apimachinery::{
     patch::{
@@ -11,7 +11,7 @@ use apimachinery::{
 };
 use serde_json::{Value, json};
 
-/// `{"doc": .., "patch": ..}`: as a JSON patch, a merge patch, and a strategic merge patch of a few kinds.
+/// Input `{"doc": .., "patch": ..}`: a JSON patch, a merge patch, and a strategic merge patch of several kinds.
 pub fn patch_json(data: &[u8]) {
     let Some(input) = read(data) else { return };
     let (doc, patch) = (&input["doc"], &input["patch"]);
@@ -35,8 +35,8 @@ pub fn patch_json(data: &[u8]) {
     }
 }
 
-/// `{"schema": .., "steps": [{"apply": true, "manager": .., "force": .., "object": ..}, ..]}`: applies and updates of one
-/// object, of a custom kind if there is a schema that compiles, of Pod else.
+/// Input `{"schema": .., "steps": [{"apply": true, "manager": .., "force": .., "object": ..}, ..]}`: applies and
+/// updates of one object, of a custom resource if the schema compiles, otherwise of a Pod.
 pub fn patch_apply(data: &[u8]) {
     let Some(input) = read(data) else { return };
     let schema = Schema::compile(&input["schema"]).ok();
@@ -70,8 +70,8 @@ pub fn patch_apply(data: &[u8]) {
         };
         match apply(&live, step["force"] == json!(true), TIME) {
             Ok(applied) => {
-                // kubectl's annotation may be in the configuration and then differs from the one that is kept up to date.
-                // Who owns nothing has no record, and what is there then belongs to `before-first-apply`.
+                // kubectl's annotation in an applied configuration differs from the one kept up to date. A manager
+                // without fields has no record; the present fields then belong to `before-first-apply`.
                 let recorded = applied["metadata"].get("managedFields").is_some();
                 if manager != "kubectl" && recorded {
                     match apply(&applied, false, "2027-01-01T00:00:00Z") {
@@ -87,7 +87,7 @@ pub fn patch_apply(data: &[u8]) {
     }
 }
 
-/// A selector, as text.
+/// Input: a [`LabelSelector`] or [`FieldSelector`], as text.
 pub fn selector(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -113,7 +113,7 @@ pub fn selector(data: &[u8]) {
     }
 }
 
-/// `{"schema": .., "object": .., "old": ..}`.
+/// Input `{"schema": .., "object": .., "old": ..}`: a [`Schema`] and two versions of an object.
 pub fn schema(data: &[u8]) {
     let Some(input) = read(data) else { return };
     let Ok(schema) = Schema::compile(&input["schema"]) else {
@@ -139,7 +139,7 @@ pub fn schema(data: &[u8]) {
 
 const TIME: &str = "2026-11-20T10:00:00Z";
 
-/// JSON, not deeper than the API server's own reader takes it.
+/// JSON, at most as deep as the parser of the API server accepts.
 fn read(data: &[u8]) -> Option<Value> {
     serde_json::from_slice(data).ok()
 }
