@@ -45,7 +45,7 @@ fn machine() -> String {
     format!("{model}, {cores} cores")
 }
 
-/// The load of the last minute; 0 where the system does not say.
+/// Load average of the last minute; 0 if the system does not report one.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let first = text.split_whitespace().next();

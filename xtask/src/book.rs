@@ -1,8 +1,5 @@
-//! `book`: the pages of the repository as a book in HTML with search, made by mdBook.
-//!
-//! ```text
-//!   content   the pages as the book has them, and its table of contents
-//! ```
+//! `book`: pages of the repository as a book in HTML with search, made by mdBook. [`content`] has the pages and the
+//! table of contents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,9 +11,9 @@ mod content;
 
 use content::{Book, Page};
 
-/// The version of [mdBook](https://rust-lang.github.io/mdBook/) that is installed, in target/tools, where there is none.
+/// Version of [mdBook](https://rust-lang.github.io/mdBook/) for an installation in target/tools, if absent.
 const MDBOOK: &str = "0.5.4";
-/// Pages outside of docs/ that its pages refer to.
+/// Pages outside docs/ with links from its pages.
 const BESIDE: [&str; 8] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -29,7 +26,7 @@ const BESIDE: [&str; 8] = [
 ];
 const SETTINGS: &str = "[book]\ntitle = \"Ferrostack\"\nlanguage = \"en\"\nsrc = \"src\"\n\n[build]\nbuild-dir = \"html\"\n\n[output.html]\nno-section-label = true\n";
 
-/// Writes the book to `directory`: its sources in `src`, its pages in `html`.
+/// Writes the [`Book`] to `directory`: sources in `src`, pages in `html`.
 pub(crate) fn write(root: &Path, directory: &Path) -> anyhow::Result<()> {
     let mut files = Vec::new();
     collect(root, Path::new("docs"), &mut files)?;
@@ -67,7 +64,7 @@ pub(crate) fn write(root: &Path, directory: &Path) -> anyhow::Result<()> {
     crate::print(&format!("{}\n", first.display()))
 }
 
-/// Adds the files of a folder and of those in it, in the order of their names.
+/// Adds the files below a folder, sorted by name.
 fn collect(root: &Path, folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let entries = fs::read_dir(root.join(folder))?;
     let mut names = entries
@@ -91,7 +88,7 @@ fn place(file: &Path, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     fs::write(file, text).with_context(|| file.display().to_string())
 }
 
-/// The program, which is built from crates.io at first.
+/// Path of mdBook, built from crates.io at first.
 fn mdbook(root: &Path) -> anyhow::Result<PathBuf> {
     let place = root.join("target/tools").join(format!("mdbook-{MDBOOK}"));
     let program = place.join("bin/mdbook");

@@ -1,9 +1,7 @@
-//! What has to hold before a commit: the part of `.ci/run` that depends on what changed.
+//! Checks before a commit: the part of `.ci/run` that depends on the changed files.
 //!
-//! ```text
-//!   changes      the files that changed
-//!   selection    the tests that are of these files, and of what uses them
-//! ```
+//! - [`changes`]: changed files
+//! - [`selection`]: tests of these files, and of everything that uses them
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,31 +18,31 @@ use selection::Selection;
 mod changes;
 mod selection;
 
-/// Tests that could not run, one on each line (crates/skipped).
+/// File with the tests that could not run, one on each line (crates/skipped).
 const SKIPPED: &str = "target/skipped-tests";
 
-/// What is checked, as the help of the task describes it.
+/// Arguments of `check`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// What changed since this commit and HEAD parted; files that are not committed count [default: origin/main or main].
+    /// Check the changes since this commit and HEAD parted, with uncommitted files [default: origin/main or main].
     #[arg(long, value_name = "REF")]
     since: Option<String>,
-    /// Print what would run and why, and run nothing.
+    /// Print the selected tests with reasons, and run nothing.
     #[arg(long)]
     list: bool,
-    /// All tests of the crates that use what changed, and all of the suite.
+    /// Run all tests of the crates that use a changed file, and the whole suite.
     #[arg(long)]
     full: bool,
-    /// The root of another workspace.
+    /// Root of another workspace.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     root: Option<PathBuf>,
 }
 
-/// Checks what changed.
+/// Checks the changed files.
 ///
 /// # Errors
 ///
-/// The first check that failed, with the command that repeats it.
+/// First failed check, with the command that repeats it.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let root = arguments.root.as_deref().unwrap_or(root);
     let root = &root.canonicalize().context("the workspace")?;
@@ -65,7 +63,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     result
 }
 
-/// What `--list` prints of the steps that do not depend on what changed.
+/// Line of `--list` for the steps that do not depend on the changes.
 const STEPS: &str = "before: format, build with clippy, generated files, rules\n";
 
 fn checks(steps: &mut Steps<'_>, root: &Path, selection: &Selection) -> anyhow::Result<()> {
@@ -81,7 +79,7 @@ fn checks(steps: &mut Steps<'_>, root: &Path, selection: &Selection) -> anyhow::
     Ok(())
 }
 
-/// The steps that have run, with their times.
+/// Finished steps, with their times.
 struct Steps<'a> {
     root: &'a Path,
     began: Instant,
@@ -90,7 +88,7 @@ struct Steps<'a> {
 
 impl<'a> Steps<'a> {
     fn new(root: &'a Path) -> Self {
-        // What an earlier run left there.
+        // Left by an earlier run.
         let _ = std::fs::remove_file(root.join(SKIPPED));
         Self {
             root,
@@ -99,8 +97,8 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Builds the workspace, as one: with fewer crates their dependencies would have other features, and be built twice.
-    /// Returns cargo's messages.
+    /// Builds the whole workspace, since a subset of crates would build dependencies with other features, a second
+    /// time. Returns cargo's messages.
     fn build(&mut self) -> anyhow::Result<String> {
         let words = [
             "cargo",
@@ -164,7 +162,7 @@ impl<'a> Steps<'a> {
         bail!("{title}; again: {}", again(folder, words));
     }
 
-    /// The time of each step, and the tests that could not run.
+    /// Times of all steps, and tests that could not run.
     fn summary(&self) -> String {
         let mut text = String::from("\n==== summary\n");
         for line in &self.lines {
@@ -180,7 +178,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// A command with the environment of `.ci/run`.
+/// [`Command`] with the environment of `.ci/run`.
 fn command(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(words.first().copied().unwrap_or_default());
     command
@@ -188,18 +186,18 @@ fn command(folder: &Path, words: &[&str]) -> Command {
         .current_dir(folder)
         .envs(lints::VARIABLES);
     if words.first() != Some(&"cargo") {
-        // Where cargo starts tests, some find their files by it.
+        // Under cargo, some tests find their files by this variable.
         command.env("CARGO_MANIFEST_DIR", folder);
     }
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
-        // Most tests of controllers wait for clouds and machines half of the time.
+        // Tests of controllers wait half of the time for clouds and machines.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         command.env("RUST_TEST_THREADS", (2 * processors).to_string());
     }
     command
 }
 
-/// What a shell is given to run it again.
+/// Shell command that repeats a step.
 fn again(folder: &Path, words: &[&str]) -> String {
     let mut parts = vec![
         "cd".to_owned(),

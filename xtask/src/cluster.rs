@@ -1,4 +1,4 @@
-//! The embedded API server in this process.
+//! Embedded API server in this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::https::{Access, certificates};
 
-/// The embedded API server in this process, with its objects in memory.
+/// Serves an API server with its objects in memory, until `stop`.
 pub(crate) async fn serve(directory: &Path, stop: CancellationToken) -> anyhow::Result<Access> {
     let tls = Arc::new(certificates(directory)?);
     let read = |name: &str| std::fs::read_to_string(directory.join(name));
@@ -31,7 +31,7 @@ pub(crate) async fn serve(directory: &Path, stop: CancellationToken) -> anyhow::
     Ok(Access { address, tls })
 }
 
-/// The kubeconfig of its administrator, for the directory of the certificates.
+/// Kubeconfig of the administrator, for the directory of the certificates.
 pub(crate) fn kubeconfig(access: &Access) -> String {
     let cluster =
         json!({"server": format!("https://{}", access.address), "certificate-authority": "ca.crt"});

@@ -1,4 +1,4 @@
-//! Generated files. They are committed; `--check` (and a test) fails when one is stale.
+//! Generated files. All are committed; `--check`, and a test, fail on a stale one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use flate2::write::ZlibEncoder;
 
 use crate::{metrics, protos, report, versions};
 
-/// The directory of the CustomResourceDefinitions.
+/// Directory of the CustomResourceDefinitions.
 const CRDS: &str = "config/crd";
-/// All of them in one file, which the programs read.
+/// All definitions in one file, which the programs read.
 const PACKED: &str = "crates/api/src/crds/all.json.z";
-/// The definitions with the versions before v1beta1.
+/// Definitions with the versions before v1beta1.
 const OLDER: &str = "crates/api/src/crds/older.json.z";
 
-/// Writes the generated files below `root`, or with `check` compares them.
+/// Writes the generated files below `root`; with `check`, compares them instead.
 pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     let wanted = files(root)?;
     let mut stale = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn run(root: &Path, check: bool) -> anyhow::Result<()> {
     for (name, definitions) in packed {
         let path = root.join(name);
         let text = serde_json::to_string(&definitions)?;
-        // Not the bytes: another version of the library may compress better.
+        // Compares the content: another version of the library may compress differently.
         if unpacked(&path).unwrap_or_default() != text {
             stale.push(name.to_owned());
             if !check {
@@ -84,7 +84,7 @@ fn unpacked(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The generated files and their content.
+/// Generated files with their content.
 fn files(root: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
     for definition in api::generate::definitions() {

@@ -1,16 +1,14 @@
-//! The Cinder CSI driver, and the Go one beside it, on equal simulated clouds.
+//! Comparison of the Cinder CSI driver with the Go one, on equal simulated clouds.
 //!
-//! ```text
-//!   side_by_side  one script played to both, and what differs
-//!   script        the requests
-//!   play          a group of requests on a cloud of its own
-//!   ask           one request
-//!   driver        a driver as a process, and its client
-//!   world         a simulated cloud and its servers
-//!   disks         what a hypervisor does
-//!   storage_tests the storage tests of Kubernetes as a table
-//!   alone         namespaces in which devices, mounts and addresses are this program's alone
-//! ```
+//! - [`side_by_side`]: one script played to both, and the differences
+//! - [`script`]: the requests
+//! - [`play`]: a group of requests on a new cloud
+//! - [`ask`]: one request
+//! - [`driver`]: driver as a process, and its client
+//! - [`world`]: simulated cloud and its servers
+//! - [`disks`]: role of a hypervisor
+//! - [`storage_tests`]: storage tests of Kubernetes as a table
+//! - [`alone`]: private namespaces for devices, mounts and addresses
 
 pub(crate) mod alone;
 mod ask;

@@ -1,10 +1,8 @@
-//! Differences between what two programs answer to the same requests, and those that are accepted, which a file has.
+//! Differences between the answers of two programs to the same requests, and the accepted ones, read from a file.
 //!
-//! ```text
-//!   names  ids of a cloud as names of the script
-//!   page   the accepted ones in docs/
-//!   plays  several plays of a script at a time
-//! ```
+//! - [`names`]: ids of a cloud as names of the script
+//! - [`page`]: table of the accepted ones in docs/
+//! - [`plays`]: several plays of a script at a time
 
 pub(crate) mod names;
 pub(crate) mod page;
@@ -17,40 +15,40 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The name of what is in the cloud after the steps.
+/// Name of the final state of the cloud in places.
 const LEFT: &str = "left in the cloud";
 
-/// What a play has come to.
+/// Result of a play.
 #[derive(Debug)]
 pub(crate) struct Played {
-    /// The answer to each step, by its name, with the code.
+    /// Answer to each step, by its name, with the code.
     pub(crate) answers: Vec<(String, Value)>,
-    /// The words of refusals, by the name of the step.
+    /// Messages of refusals, by the name of the step.
     pub(crate) words: BTreeMap<String, String>,
-    /// What there is afterwards.
+    /// Objects left in the cloud.
     pub(crate) left: Value,
 }
 
-/// The differences that are accepted.
+/// Accepted differences.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Accepted {
     pub(crate) differences: Vec<Rule>,
 }
 
-/// Accepted differences of one cause. In patterns `*` is any text.
+/// Accepted differences with one cause. `*` in patterns is any text.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rule {
-    /// What it is about, for the page.
+    /// Subject, for the page.
     pub(crate) about: String,
-    /// What the Go program does.
+    /// Behaviour of the Go program.
     pub(crate) go: String,
-    /// What ours does.
+    /// Behaviour of ours.
     pub(crate) here: String,
-    /// Why that is right.
+    /// Reason why ours is right.
     pub(crate) why: String,
-    /// Where it is seen.
+    /// Occurrences.
     seen: Vec<Seen>,
 }
 
@@ -61,26 +59,26 @@ struct Seen {
     /// Patterns for `GROUP: STEP`.
     #[serde(rename = "in")]
     places: Vec<String>,
-    /// A pattern for the field, such as `code` or `answer/bytes`.
+    /// Pattern for the field, such as `code` or `answer/bytes`.
     at: String,
     /// Patterns for the values; the empty one is an absent field.
     go: String,
     here: String,
 }
 
-/// One value that differs.
+/// Value that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// `GROUP: STEP`.
+    /// Place: `GROUP: STEP`.
     pub(crate) place: String,
     pub(crate) at: String,
     pub(crate) one: String,
     pub(crate) other: String,
-    /// What each has said.
+    /// Messages of both programs.
     pub(crate) words: String,
 }
 
-/// Compares two plays of a group.
+/// Compares two plays of a group, by [`Played`].
 pub(crate) fn differences(group: &str, one: &Played, other: &Played) -> Vec<Difference> {
     let mut found = Vec::new();
     let steps = one.answers.iter().zip(&other.answers);
@@ -90,7 +88,7 @@ pub(crate) fn differences(group: &str, one: &Played, other: &Played) -> Vec<Diff
         let place = format!("{group}: {step}");
         let is_refused = answer["code"] != other_answer["code"];
         for (at, one, other) in unequal(answer, other_answer) {
-            // The answer that is not there is a matter of the code.
+            // A missing answer follows from a different code.
             if !is_refused || at == "code" {
                 let (place, words) = (place.clone(), words.clone());
                 found.push(Difference {
@@ -117,7 +115,7 @@ pub(crate) fn differences(group: &str, one: &Played, other: &Played) -> Vec<Diff
     found
 }
 
-/// The fields that differ. Nothing, and an empty list or object, are the same.
+/// Fields that differ. Nothing, and an empty list or object, are equal.
 fn unequal(one: &Value, other: &Value) -> Vec<(String, String, String)> {
     let (mut all, mut others) = (BTreeMap::new(), BTreeMap::new());
     flatten("", one, &mut all);
@@ -180,8 +178,8 @@ impl Accepted {
         Ok(read)
     }
 
-    /// Prints those that are not accepted, and, where all was played, the rules of which nothing was seen. Returns the number of
-    /// the former, and whether there is neither.
+    /// Prints the differences that are not accepted and, after a complete play, the rules without an occurrence.
+    /// Returns the number of differences, and true if there is neither.
     pub(crate) fn report(&self, found: &[Difference], is_whole: bool) -> (usize, bool) {
         let (left, mut unseen) = self.judge(found);
         if !is_whole {
@@ -197,7 +195,7 @@ impl Accepted {
         (left.len(), left.is_empty() && unseen.is_empty())
     }
 
-    /// Those that are not accepted, and then the rules of which nothing was seen.
+    /// Differences that are not accepted, and rules without an occurrence.
     pub(crate) fn judge(&self, found: &[Difference]) -> (Vec<Difference>, Vec<String>) {
         let mut used = vec![Vec::new(); self.differences.len()];
         for (rule, used) in self.differences.iter().zip(&mut used) {
@@ -243,7 +241,7 @@ impl Seen {
     }
 }
 
-/// Whether a text is of a pattern.
+/// True if the text matches the pattern.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

@@ -1,17 +1,15 @@
-//! Parts of a release: for each target an archive, a package for Debian and an image, with bills of materials; the files
-//! that clusterctl takes; the chart of Helm; and the sums of all.
+//! Parts of a release: for each target an archive, a Debian package and an image, with bills of materials; the files
+//! for clusterctl; the Helm chart; and the checksums of all.
 //!
-//! ```text
-//!   builds      targets, and programs built for them
-//!   documents   what the program writes itself: manual pages, completions, files for clusterctl, chart
-//!   elf         what a program needs of the machine it runs on
-//!   tar         files -> the same bytes for the same files
-//!   archive     files -> a compressed archive
-//!   libraries   libraries that a program names -> their files and packages
-//!   image       program, libraries -> an archive of an image (OCI)
-//!   deb         program, documents, units -> a package for Debian
-//!   materials   crates -> a bill of materials (CycloneDX)
-//! ```
+//! - [`builds`]: targets, and programs built for each
+//! - [`documents`]: documents written by the program: manual pages, completions, files for clusterctl, chart
+//! - [`elf`]: requirements of a program on its machine
+//! - [`tar`]: reproducible tar archives
+//! - [`archive`]: compressed archive of files
+//! - [`libraries`]: files and packages of the libraries that a program names
+//! - [`image`](mod@image): OCI image with program and libraries, in one archive
+//! - [`deb`]: Debian package with program, documents and units
+//! - [`materials`]: bill of materials of crates (CycloneDX)
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,11 +36,11 @@ use archive::Entry;
 use builds::Program;
 use image::Layer;
 
-/// The version of the workspace, which xtask shares with the program.
+/// Version of the workspace, shared by xtask and the program.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Files of the repository in every archive.
 const FILES: [&str; 3] = ["CHANGELOG.md", "LICENSE", "README.md"];
-/// Documents that are in an image as well.
+/// Documents also in an image.
 const LICENCES: [&str; 3] = [
     "LICENSE",
     "THIRD_PARTY_NOTICES",
@@ -51,19 +49,19 @@ const LICENCES: [&str; 3] = [
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Build for this target; may be repeated. Without it, for each target of a release for which this machine has a
-    /// standard library and a C compiler.
+    /// Build for this target; may be repeated. Without the flag, for each target of a release with a standard library
+    /// and a C compiler on this machine.
     #[arg(long, value_name = "TRIPLE", conflicts_with = "binary")]
     target: Vec<String>,
     /// Pack this program, which has to run on this machine, instead of building one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// The directory to write to.
+    /// Directory for the output.
     #[arg(long, value_name = "DIR", default_value = "target/dist")]
     output: PathBuf,
 }
 
-/// Writes the archives, bills of materials and SHA256SUMS.
+/// Writes archives, bills of materials and SHA256SUMS.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let written = fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
     if let Some(problem) = changelog::without_version(&written, VERSION) {
@@ -73,10 +71,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let programs = programs(root, arguments)?;
     let author = documents::author(root, &programs)?;
     let documents = documents::of(&author)?;
-    // Those without a target: by their names, none of which begins as the sums know those of targets.
+    // Files for all targets. Their names must not begin like names of targets in the sums.
     let mut others = documents::for_clusterctl(&author)?;
     let chart = archive::compressed("ferrostack", &documents::chart(&author)?, time)?;
-    // As `helm package` names it.
+    // Name as of `helm package`.
     others.insert(format!("ferrostack-{VERSION}.tgz"), chart);
     let output = root.join(&arguments.output);
     fs::create_dir_all(&output).with_context(|| output.display().to_string())?;
@@ -90,7 +88,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     write(&output.join("SHA256SUMS"), sums.as_bytes())
 }
 
-/// Writes images alone, with their bills of materials and lists of files.
+/// Writes images alone, with bills of materials and lists of files.
 pub(crate) fn images(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let time = time(root)?;
     let output = root.join(&arguments.output);
@@ -116,7 +114,7 @@ fn programs(root: &Path, arguments: &Arguments) -> anyhow::Result<Vec<Program>> 
     }
 }
 
-/// The seconds since 1970 that every file of the release has as its time: `SOURCE_DATE_EPOCH`, or the time of the commit.
+/// Time of every file of the release, in seconds since 1970: `SOURCE_DATE_EPOCH`, or the time of the commit.
 fn time(root: &Path) -> anyhow::Result<u64> {
     if let Ok(time) = std::env::var("SOURCE_DATE_EPOCH") {
         return time.parse().with_context(|| {
@@ -159,7 +157,7 @@ fn pack(
     Ok(())
 }
 
-/// The program, files of the repository, and what says where all of it comes from.
+/// Files of the archive: program, files of the repository, documents, and evidence of the origin of everything.
 fn entries(root: &Path, program: &Program, crates: &[Crate]) -> anyhow::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for file in FILES {
@@ -202,7 +200,7 @@ fn image(
     )
 }
 
-/// The file RELEASE of an archive.
+/// Content of the file RELEASE of an archive.
 fn facts(program: &Program) -> String {
     let origin = program.origin.as_deref().unwrap_or_default();
     let target = program.target;
@@ -218,8 +216,8 @@ fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The sums of all files of this version in a directory, as `sha256sum --check` reads them: those of targets that were built
-/// before among them, and `others`, which are for all targets.
+/// Checksums of all files of this version in a directory, in the format of `sha256sum --check`: including targets built
+/// earlier, and `others`, the files for all targets.
 fn sums(directory: &Path, others: impl Iterator<Item = String>) -> anyhow::Result<String> {
     let starts = [
         format!("ferrostack-{VERSION}-"),
@@ -243,7 +241,7 @@ fn sums(directory: &Path, others: impl Iterator<Item = String>) -> anyhow::Resul
     Ok(lines)
 }
 
-/// In hexadecimal digits.
+/// SHA-256 in hexadecimal digits.
 fn sha256(content: &[u8]) -> String {
     let digest = Sha256::digest(content);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! The test programs that cargo has built, from its messages.
+//! Test programs built by cargo, from its messages.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ mod tests;
 /// A test program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Executable {
-    /// The directory of its package, below the root.
+    /// Directory of the package, below the root.
     pub(crate) folder: String,
     pub(crate) target: Target,
     pub(crate) path: PathBuf,
 }
 
-/// What of a package it tests.
+/// Part of a package under test.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Target {
-    /// The library or a program, from within.
+    /// Unit tests of the library or a program.
     Units(String),
-    /// A file of tests.
+    /// File of integration tests.
     Tests(String),
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Executable {
     }
 }
 
-/// A message of cargo; of the others only the reason is read.
+/// Message of cargo; for other reasons than `compiler-artifact` only the reason is read.
 #[derive(Debug, Deserialize)]
 struct Message {
     reason: String,
@@ -57,7 +57,7 @@ struct Profile {
     test: bool,
 }
 
-/// The test programs of packages below `root`.
+/// [`Executable`]s of packages below `root`.
 pub(crate) fn parse(root: &Path, messages: &str) -> anyhow::Result<Vec<Executable>> {
     let mut found = Vec::new();
     for message in artifacts(messages)? {
@@ -83,7 +83,7 @@ pub(crate) fn parse(root: &Path, messages: &str) -> anyhow::Result<Vec<Executabl
     Ok(found)
 }
 
-/// This program, as cargo has just built it.
+/// Path of this program, as built by cargo.
 pub(crate) fn xtask(messages: &str) -> anyhow::Result<String> {
     let is_xtask = |message: &Message| {
         let target = message.target.as_ref();
@@ -97,7 +97,7 @@ pub(crate) fn xtask(messages: &str) -> anyhow::Result<String> {
 
 fn artifacts(messages: &str) -> anyhow::Result<Vec<Message>> {
     let mut found = Vec::new();
-    // Whatever a build script prints is no message.
+    // Other lines are output of build scripts.
     for line in messages.lines().filter(|line| line.starts_with('{')) {
         let message: Message = serde_json::from_str(line).context("a message of cargo")?;
         if message.reason == "compiler-artifact" {

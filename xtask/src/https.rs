@@ -1,5 +1,5 @@
-//! A client of a server on this machine: one TLS connection with HTTP/1.1, as cheap as possible, since it shares the machine;
-//! and certificates for both.
+//! Client for a server on this machine: one TLS connection with HTTP/1.1, as cheap as possible, since client and server
+//! share the machine; and certificates for both.
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The address of a server, and the credentials of its administrator.
+/// Address of a server, and credentials of its administrator.
 #[derive(Clone)]
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
@@ -104,12 +104,13 @@ impl Client {
     }
 }
 
-/// A currently free address.
+/// Address that is free at the moment.
 pub(crate) fn free() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
-/// Writes ca.crt, and certificate and key of the server and of an administrator; returns the TLS settings of the latter.
+/// Writes ca.crt, and certificates and keys of the server and of an administrator; returns the TLS settings of the
+/// administrator.
 pub(crate) fn certificates(directory: &Path) -> anyhow::Result<rustls::ClientConfig> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

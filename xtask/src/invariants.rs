@@ -1,12 +1,10 @@
-//! The invariants of ARCHITECTURE.md that follow from manifests and sources.
+//! Invariants of ARCHITECTURE.md, checked on manifests and sources.
 //!
-//! ```text
-//!   dependencies    which crates a crate may depend on
-//!   modules         which modules a module may name
-//!   circles         modules that all need each other, of which there may be fewer only
-//!   reconcilers     how long a reconciler may be
-//!   sources         which files may contain certain paths and words
-//! ```
+//! - [`dependencies`]: permitted dependencies of each crate
+//! - [`modules`]: permitted names in a module
+//! - [`circles`]: modules that all need each other, of which there may only be fewer
+//! - [`reconcilers`]: length of a reconciler
+//! - [`sources`]: permitted files for certain paths and words
 
 use std::path::Path;
 
@@ -20,7 +18,7 @@ mod modules;
 mod reconcilers;
 mod sources;
 
-/// The violations, one line each.
+/// Violations, one line each.
 pub(crate) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<String>> {
     let mut problems = dependencies::broken(&dependencies::packages(root)?);
     let architecture = std::fs::read_to_string(root.join("ARCHITECTURE.md"));

@@ -1,15 +1,13 @@
-//! The webhook and the exec plugin of Keystone, and the Go ones beside them, on one simulated cloud.
+//! Comparison of the Keystone webhook and the exec plugin with the Go ones, on one simulated cloud.
 //!
-//! ```text
-//!   side_by_side  one script played to both, and what differs
-//!   script        the requests
-//!   play          a group of requests
-//!   cluster       what is written to a cluster
-//!   generated     policies and requests without end
-//!   plugin        what the exec plugins print
-//!   webhook       a webhook as a process, and its client
-//!   world         the simulated cloud
-//! ```
+//! - [`side_by_side`]: one script played to both, and the differences
+//! - [`script`]: the requests
+//! - [`play`]: a group of requests
+//! - [`cluster`]: writes to a cluster
+//! - [`generated`]: any number of policies and requests
+//! - [`plugin`]: output of the exec plugins
+//! - [`webhook`]: webhook as a process, and its client
+//! - [`world`]: simulated cloud
 
 mod cluster;
 mod generated;

@@ -1,4 +1,4 @@
-//! The crates that are linked into the program for a target.
+//! Crates linked into the program for a target.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,41 +7,41 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
-/// Settings of cargo under which it would name crates that only tests and tasks use.
+/// Settings of cargo that would add crates of tests and tasks.
 const UNIFICATION: [&str; 2] = [
     "CARGO_RESOLVER_FEATURE_UNIFICATION",
     "CARGO_UNSTABLE_FEATURE_UNIFICATION",
 ];
 
-/// A name and a version. All crates are of crates.io or of the workspace (deny.toml), so that these are unique.
+/// Name and version of a crate. Unique, since all crates are from crates.io or the workspace (deny.toml).
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Id {
     pub(crate) name: String,
     pub(crate) version: String,
 }
 
-/// A linked crate.
+/// Crate linked into the program.
 #[derive(Debug)]
 pub(crate) struct Crate {
     pub(crate) id: Id,
-    /// An SPDX expression.
+    /// SPDX expression.
     pub(crate) licence: String,
-    /// The SHA-256 of its archive on crates.io, in hexadecimal digits; none for a crate of the workspace.
+    /// SHA-256 of the archive on crates.io, in hexadecimal digits; `None` for a crate of the workspace.
     pub(crate) checksum: Option<String>,
     pub(crate) repository: Option<String>,
-    /// The directory of its sources.
+    /// Directory of the sources.
     pub(crate) directory: PathBuf,
     pub(crate) needs: BTreeSet<Id>,
 }
 
 impl Crate {
-    /// Whether it is a crate of the workspace.
+    /// True for a crate of the workspace.
     pub(crate) fn is_of_the_workspace(&self) -> bool {
         self.checksum.is_none()
     }
 }
 
-/// A cargo that resolves features for the program alone.
+/// [`Command`] for a cargo that resolves features for the program alone.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
@@ -51,7 +51,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// The crates that the program contains when it is built for `target`, by name and version.
+/// [`Crate`]s in the program built for `target`, sorted by name and version.
 pub(crate) fn crates(root: &Path, target: &str) -> anyhow::Result<Vec<Crate>> {
     let format = ["--format", " {p}", "--prefix", "depth"];
     let mut tree = cargo(root);
@@ -67,7 +67,7 @@ pub(crate) fn crates(root: &Path, target: &str) -> anyhow::Result<Vec<Crate>> {
     described(needs, metadata, &checksums(&lock))
 }
 
-/// The target of this machine.
+/// Target of this machine.
 pub(crate) fn host() -> anyhow::Result<String> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let mut lines = version.lines();
@@ -75,7 +75,7 @@ pub(crate) fn host() -> anyhow::Result<String> {
     Ok(host.context("rustc -vV names no host")?.to_owned())
 }
 
-/// What a command prints; an error has what it prints on standard error.
+/// Standard output of a command; an error has its standard error.
 pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| name.clone())?;
@@ -86,8 +86,8 @@ pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("what {name} prints"))
 }
 
-/// Reads lines such as `2 serde v1.0.0 (*)`: the depth in the tree, and a crate. What a crate needs follows where it is named
-/// for the first time.
+/// Parses lines such as `2 serde v1.0.0 (*)`: depth in the tree, and a crate. The dependencies of a crate follow its
+/// first occurrence.
 fn edges(tree: &str) -> anyhow::Result<BTreeMap<Id, BTreeSet<Id>>> {
     let mut needs: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
     let mut path: Vec<Id> = Vec::new();
@@ -142,7 +142,7 @@ fn described(
         let manifest = package.manifest_path.parent();
         Ok(Crate {
             id,
-            // Of before SPDX: MIT/Apache-2.0.
+            // Form from before SPDX: MIT/Apache-2.0.
             licence: licence.replace(" / ", "/").replace('/', " OR "),
             checksum,
             repository: package.repository,
@@ -153,7 +153,7 @@ fn described(
     needs.into_iter().map(describe).collect()
 }
 
-/// The checksums in Cargo.lock, which cargo writes with one key on each line.
+/// Checksums in Cargo.lock, in cargo's format of one key on each line.
 pub(crate) fn checksums(lock: &str) -> BTreeMap<Id, String> {
     let mut sums = BTreeMap::new();
     for package in lock.split("[[package]]").skip(1) {
@@ -171,7 +171,7 @@ pub(crate) fn checksums(lock: &str) -> BTreeMap<Id, String> {
     sums
 }
 
-/// What `cargo metadata` prints.
+/// Output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,

@@ -1,6 +1,6 @@
-//! What compiles the crates: clippy, as in `.ci/run`, so that nothing is both checked and compiled.
+//! Compilation by clippy, as in `.ci/run`, so that each crate is compiled once for check and tests.
 
-/// The variables by which cargo compiles the crates of the workspace with clippy, warnings denied.
+/// Variables that make cargo compile the crates of the workspace with clippy, warnings denied.
 pub(crate) const VARIABLES: [(&str, &str); 2] = [
     ("RUSTC_WORKSPACE_WRAPPER", "clippy-driver"),
     (

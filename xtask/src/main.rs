@@ -74,51 +74,53 @@ struct Cli {
 enum Task {
     /// Check what changed: format, clippy, generated files, the rules of `tidy`, and tests.
     ///
-    /// It ends with the first failure, and prints the command that repeats it. Of a crate that changed all tests run, of a crate
-    /// that uses it the unit tests. Of the whole-suite scenarios (tests/suite) those run that changed, the commands of pages
-    /// when a page or a script did, and the main job when the crate ferrostack did: with all of it a check would take longer
-    /// than anybody waits. `.ci/run` runs every test; `--full` runs every test of what is affected.
+    /// The first failure ends the check and prints the command to repeat the step. All tests of a changed crate run,
+    /// and the unit tests of each crate that uses a changed one. Of the scenarios of the suite (tests/suite) the
+    /// changed ones run, the commands of pages after a change of a page or script, and the main job after a change of
+    /// the crate ferrostack: the whole suite would take too long for a check. `.ci/run` runs every test; `--full` runs
+    /// every test of all affected crates.
     Check(check::Arguments),
-    /// Run the steps on real systems that are due (.ci/real-systems.yaml), and record what passed in docs/project/real-systems.md.
+    /// Run the steps on real systems that are due (.ci/real-systems.yaml), and record the passes in
+    /// docs/project/real-systems.md.
     RealSystems(real_systems::Arguments),
     /// Write the generated files, or check that they are up to date.
     Codegen {
-        /// Change nothing; fail when a file is stale.
+        /// Change nothing; fail if a file is stale.
         #[arg(long)]
         check: bool,
     },
     /// Write the documentation as a book in HTML, with search.
     Book {
-        /// The directory to write to.
+        /// Directory for the output.
         #[arg(default_value = "target/book")]
         directory: PathBuf,
     },
-    /// Play one script to the Go Cinder CSI driver and to ours, and compare what they answer and leave. Needs root.
+    /// Play one script to the Go Cinder CSI driver and to ours, and compare answers and remaining objects. Needs root.
     CsiSideBySide(csi::side_by_side::Arguments),
-    /// Show what runs of the storage tests of Kubernetes have come to, or write it to docs/guides/cinder-csi.md.
+    /// Show results of the storage tests of Kubernetes, or write the table to docs/guides/cinder-csi.md.
     StorageTests(csi::storage_tests::Arguments),
-    /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare what they answer.
+    /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare the answers.
     KeystoneSideBySide(keystone::side_by_side::Arguments),
-    /// Build a release: for each target an archive, a package for Debian and an image, with bills of materials; the files that
-    /// clusterctl takes; and the sums of all.
+    /// Build a release: for each target an archive, a package for Debian and an image, with bills of materials; the
+    /// files for clusterctl; and the checksums of all.
     Dist(dist::Arguments),
     /// Build images alone: archives in the layout of OCI, without a daemon and without a base image.
     Image(dist::Arguments),
     /// Write the manual pages of `ferrostack`.
     Man {
-        /// The directory to write to.
+        /// Directory for the output.
         #[arg(default_value = "target/man/man1")]
         directory: PathBuf,
     },
-    /// Write the licences and notices of the crates in the program, and of the code that they bring.
+    /// Write the licences and notices of the crates in the program, and of bundled code.
     Notices {
-        /// Write nothing; fail when a crate has no text of its licence.
+        /// Write nothing; fail if a crate lacks the text of its licence.
         #[arg(long)]
         check: bool,
-        /// For the program of this target [default: that of this machine].
+        /// For the program of this target [default: this machine's].
         #[arg(long, value_name = "TRIPLE")]
         target: Option<String>,
-        /// The file to write.
+        /// File for the output.
         #[arg(default_value = "target/dist/THIRD_PARTY_NOTICES")]
         file: PathBuf,
     },
@@ -126,12 +128,13 @@ enum Task {
     Test(test::Arguments),
     /// Check rules that lints do not cover: file lengths, module names, the invariants of ARCHITECTURE.md.
     Tidy,
-    /// Count pronouns and links in the doc comments of each crate, or list the lines of one that begin with a relative clause.
+    /// Count pronouns and links in the doc comments of each crate, or list the lines of one crate that begin with a
+    /// relative clause.
     Words {
-        /// The crate whose lines are listed.
+        /// Crate for the list of lines.
         #[arg(value_name = "CRATE")]
         krate: Option<String>,
-        /// Write counts that have become better to xtask/words.txt.
+        /// Write improved counts to xtask/words.txt.
         #[arg(long, conflicts_with = "krate")]
         lower: bool,
     },
@@ -152,7 +155,7 @@ enum Bench {
     Apiserver(bench::apiserver::Arguments),
     /// The cloud controller manager with many Services and nodes: requests, time, memory.
     Ccm(bench::ccm::Arguments),
-    /// `ferrostack up` of many clusters with 1 control plane machine each: what a further cluster costs.
+    /// `ferrostack up` of many clusters with 1 control plane machine each: cost of a further cluster.
     Clusters(bench::clusters::Arguments),
     /// Converts 1000 objects of the oldest version of the OpenStack kinds to the stored one, and back.
     Conversions {
@@ -187,7 +190,7 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
-    /// `ferrostack up` of many clusters of several shapes: time, one cluster more, memory, what they cost at rest.
+    /// `ferrostack up` of many clusters of several shapes: time, one cluster more, memory, cost at rest.
     Scale(bench::scale::Arguments),
     /// The simulated cloud with 10 000 servers: memory, a large list, mixed requests.
     Simulator {
@@ -261,7 +264,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace's root directory.
+/// Root directory of the workspace.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

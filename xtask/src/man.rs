@@ -1,11 +1,11 @@
-//! The manual pages, which the program itself writes.
+//! Manual pages, written by the program itself.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
-/// Builds the program, and has it write its pages to `directory`.
+/// Builds the program, and runs its `man` command for `directory`.
 pub(crate) fn write(root: &Path, directory: &Path) -> anyhow::Result<()> {
     let status = Command::new("cargo")
         .args(["run", "--quiet", "--package", "ferrostack", "--", "man"])

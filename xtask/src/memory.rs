@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 
-/// Resident memory of a process, and what of it is not backed by a file, in megabytes.
+/// Resident memory of a process, and its part without a file behind it, in megabytes.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The page of metrics, from the code that registers them.
+//! Page of metrics, generated from the code that registers the metrics.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// The page.
+/// Path of the page.
 pub(crate) const FILE: &str = "docs/reference/metrics.md";
 
 const HEAD: &str = "\
@@ -18,7 +18,7 @@ In the text format of Prometheus. A histogram has the samples `NAME_bucket`, `NA
 first event. How to scrape the managers, with alerts and a dashboard, is in [Monitoring](../guides/manager.md#monitoring).
 ";
 
-/// Sources of metrics: the file, and the programs that serve them.
+/// Sources of metrics: the file, and the programs that serve the metrics.
 const SOURCES: [(&str, &str, &str); 6] = [
     (
         "crates/operator/src/metrics.rs",
@@ -52,7 +52,7 @@ const SOURCES: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// A metric as a scrape has it.
+/// Metric, as in a scrape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Metric {
     name: String,
@@ -66,7 +66,7 @@ pub(crate) fn page(root: &Path) -> anyhow::Result<String> {
     let mut text = HEAD.to_owned();
     for (file, title, programs) in SOURCES {
         let source = std::fs::read_to_string(root.join(file)).with_context(|| file.to_owned())?;
-        // Tests have metrics of their own.
+        // Tests have further metrics.
         let source = source.split("#[cfg(test)]").next().unwrap_or_default();
         let mut metrics = registered(source);
         metrics.extend(written(source));
@@ -90,7 +90,7 @@ pub(crate) fn page(root: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Fields of the structs with a derived set of labels, by the name of the struct.
+/// Fields of structs that derive EncodeLabelSet, by the name of the struct.
 fn label_sets(source: &str) -> BTreeMap<&str, Vec<String>> {
     let mut sets = BTreeMap::new();
     for part in source.split("EncodeLabelSet)]").skip(1) {
@@ -110,7 +110,7 @@ fn label_sets(source: &str) -> BTreeMap<&str, Vec<String>> {
     sets
 }
 
-/// Metrics of `registry.register(NAME, HELP, self.FIELD.clone())`.
+/// [`Metric`]s from `registry.register(NAME, HELP, self.FIELD.clone())`.
 fn registered(source: &str) -> Vec<Metric> {
     let sets = label_sets(source);
     let mut metrics = Vec::new();
@@ -144,7 +144,8 @@ fn registered(source: &str) -> Vec<Metric> {
     metrics
 }
 
-/// Metrics of the API server, which writes the text itself: names, and the calls of `head` or rows with name and help.
+/// [`Metric`]s of the API server, which writes its text without a registry: from names, calls of `head`, and rows with
+/// name and help.
 fn written(source: &str) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let request = labels_in(source, "component=");
@@ -159,7 +160,7 @@ fn written(source: &str) -> Vec<Metric> {
             true => "gauge",
             false => texts.nth(1).unwrap_or_default(),
         };
-        // As far as the next metric.
+        // Up to the next metric.
         let after = rest.get(1..).unwrap_or_default();
         let body = after.split("let name =").next().unwrap_or_default();
         let mut labels = Vec::new();

@@ -1,9 +1,7 @@
-//! The notices of what is in the program and not of the project: crates, and the C code that they bring.
+//! Notices of third-party code in the program: crates, and C code bundled in crates.
 //!
-//! ```text
-//!   licences    which licences a text grants, and whether texts grant what an expression asks for
-//!   texts       texts of crates that have none, or not the whole one
-//! ```
+//! - [`licences`]: licences granted by a text, and satisfaction of an expression
+//! - [`texts`]: texts for crates without a complete one
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +18,7 @@ mod texts;
 
 pub(crate) use texts::SQLITE;
 
-/// What the names of files with a licence or a notice begin with, in lower case.
+/// Prefixes of the names of licence and notice files, in lower case.
 const NAMES: [&str; 6] = [
     "licence",
     "license",
@@ -29,14 +27,14 @@ const NAMES: [&str; 6] = [
     "notice",
     "unlicense",
 ];
-/// Ends of names that begin like those, and are of sources.
+/// Extensions of sources, whose names may have the same prefixes.
 const SOURCES: [&str; 5] = ["rs", "c", "h", "yml", "yaml"];
 
 const LINE: &str =
     "================================================================================";
 
-/// Writes the notices of the program for a target (by default that of this machine) to a file, or with `check` only tests that
-/// every crate has its texts.
+/// Writes the notices of the program for a target (by default this machine's) to a file; with `check`, only verifies
+/// that every crate has its texts.
 pub(crate) fn run(
     root: &Path,
     target: Option<String>,
@@ -57,8 +55,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The notices, which depend on nothing but the crates and the target. An error names every crate without the text of a
-/// licence that it is under.
+/// Text of the notices, a function of crates and target alone. An error names every crate without the text of one of
+/// its licences.
 pub(crate) fn text(crates: &[Crate], target: &str) -> anyhow::Result<String> {
     let foreign = || crates.iter().filter(|krate| !krate.is_of_the_workspace());
     let mut notices = Vec::new();
@@ -104,7 +102,7 @@ fn head(target: &str) -> String {
     )
 }
 
-/// The files with licences and notices in the sources of a crate, those of code of others that it brings among them.
+/// Licence and notice files in the sources of a [`Crate`], including files of bundled code.
 fn files(krate: &Crate) -> anyhow::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     let mut directories = vec![krate.directory.clone()];
@@ -140,7 +138,7 @@ fn is_notice(path: &Path) -> bool {
     NAMES.iter().any(|start| name.starts_with(start)) && !is_source
 }
 
-/// An error if the texts do not grant what the crate's licence says.
+/// Verifies that the texts grant the licence of the crate.
 fn complete(krate: &Crate, found: &[(String, String)]) -> Result<(), String> {
     let of = format!("{} {}", krate.id.name, krate.id.version);
     let granted = licences::granted(found.iter().map(|(_, text)| text.as_str()));
@@ -158,7 +156,7 @@ fn complete(krate: &Crate, found: &[(String, String)]) -> Result<(), String> {
     }
 }
 
-/// The texts in the order of their first users. Texts that differ in white space alone are one.
+/// Texts in the order of their first users, merged if only white space differs.
 fn by_text<'a>(notices: &'a [(&Crate, String, String)]) -> Vec<(Vec<String>, &'a str)> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut texts: Vec<(Vec<String>, &str)> = Vec::new();

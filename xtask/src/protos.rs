@@ -1,6 +1,6 @@
-//! The messages and services of CSI, generated from `csi.proto` of the Go module of the specification.
+//! Messages and services of CSI, generated from `csi.proto` in the Go module of the specification.
 //!
-//! The module comes from the Go proxy; without Go, or without a network, the committed file stays as it is.
+//! The module comes from the Go proxy; without Go, or without a network, the committed file stays.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,21 +14,21 @@ use serde::Deserialize;
 
 use crate::report;
 
-/// The generated file.
+/// Path of the generated file.
 pub(crate) const FILE: &str = "crates/csi-spec/src/generated/csi.rs";
-/// The Go module, and the sum of its content.
+/// Go module, and its checksum.
 const MODULE: &str = "github.com/container-storage-interface/spec@v1.13.0";
 const SUM: &str = "h1:6ja3nYoACisewTPAAZkJ1pbf4+1ehhvt9Z/nYgWGHGw=";
-/// The name of each field that the specification marks with `csi_secret`.
+/// Name of each field marked with `csi_secret` in the specification.
 const SECRETS: &str = "secrets";
-/// What the services of the generated file use.
+/// Imports for the services in the generated file.
 const USES: &str = "use bytes::Bytes;
 use grpc::{Answer, Context, Method, Service, answer};
 
 use crate::{Hidden, Reply, unserved};
 ";
 
-/// The generated file; `None` where the module cannot be had.
+/// Content of the generated file; `None` if the module is not available.
 pub(crate) fn generated() -> anyhow::Result<Option<String>> {
     let Some(directory) = module()? else {
         report(&format!("{FILE} stays as it is: no Go, or no {MODULE}"));
@@ -47,7 +47,7 @@ struct Downloaded {
     sum: String,
 }
 
-/// The directory of the module, whose sum is the expected one.
+/// Directory of the module, with the expected checksum.
 fn module() -> anyhow::Result<Option<String>> {
     let outside = tempfile::tempdir()?;
     let go = Command::new("go")
@@ -113,7 +113,7 @@ fn generate(source: &str, set: FileDescriptorSet) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// A trait for each service without streams, and its methods by their paths.
+/// Generator of a trait for each service without streams, and of its methods by path.
 struct Services;
 
 impl ServiceGenerator for Services {

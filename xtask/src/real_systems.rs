@@ -1,13 +1,11 @@
-//! The steps on real systems: which are due, which of them fit into the time, and what each of them showed last.
+//! Steps on real systems: the due ones, the ones that fit into the time, and the last result of each.
 //!
-//! ```text
-//!   table     the steps, what they depend on and what they need: .ci/real-systems.yaml
-//!   inputs    a hash of what a step depends on
-//!   record    what passed when: docs/project/real-systems.md
-//!   plan      which steps are due, and which of them begin, in which order
-//!   round     starts the systems, runs the steps, writes the record
-//!   process   commands that are ended in time
-//! ```
+//! - [`table`]: steps with dependencies and needs, from .ci/real-systems.yaml
+//! - [`inputs`]: hash of the dependencies of a step
+//! - [`record`]: passes with dates, in docs/project/real-systems.md
+//! - [`plan`](mod@plan): due steps, and selection and order of the ones that begin
+//! - [`round`]: start of the systems, run of the steps, update of the record
+//! - [`process`]: commands with a time limit
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -32,42 +30,42 @@ mod record;
 mod round;
 mod table;
 
-/// The table of the steps.
+/// File with the [`Table`] of the steps.
 const TABLE: &str = ".ci/real-systems.yaml";
-/// The record of the steps.
+/// Page with the [`Record`] of the steps.
 const RECORD: &str = "docs/project/real-systems.md";
 
-/// Without arguments: every step that is due, without a limit of time.
+/// Without arguments: every due step, without a time limit.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Begin no step that would not end within so many minutes.
+    /// Begin no step that would not end within this number of minutes.
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
-    /// After so many more minutes what still runs is ended; it is no failure.
+    /// Minutes after the limit until running steps are ended, which is no failure.
     #[arg(long, value_name = "N", default_value_t = 8.0)]
     grace: f64,
-    /// Run the steps that are not due, too.
+    /// Also run the steps that are not due.
     #[arg(long)]
     all: bool,
-    /// Run this step alone, whether or not it is due. Can be given several times.
+    /// Run this step alone, due or not. Can be given several times.
     #[arg(long = "step", value_name = "NAME")]
     steps: Vec<String>,
-    /// Print which steps are due and which would run, and run none.
+    /// Print due and selected steps, and run none.
     #[arg(long)]
     plan: bool,
-    /// How long the tests of the workspace took on this machine today: a measure of its speed.
+    /// Duration of the tests of the workspace on this machine today: a measure of its speed.
     #[arg(long, value_name = "SECONDS")]
     tests_took: Option<f64>,
-    /// The root of another workspace.
+    /// Root of another workspace.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     root: Option<PathBuf>,
 }
 
-/// Plans and runs.
+/// Plans and runs the steps.
 ///
 /// # Errors
 ///
-/// A step that failed, after the others had their turn; a table or a record that cannot be read.
+/// A failed step, reported after the others had their turn; an unreadable table or record.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let began = Instant::now();
     let root = arguments.root.as_deref().unwrap_or(root);
@@ -114,7 +112,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     result
 }
 
-/// Why a step should run, if it should.
+/// Reason to run a step; `None` if there is none.
 fn wanted(arguments: &Arguments, step: &Step, record: &Record, inputs: &str) -> Option<Due> {
     if !arguments.steps.is_empty() {
         return arguments.steps.contains(&step.name).then_some(Due::Asked);
@@ -123,7 +121,7 @@ fn wanted(arguments: &Arguments, step: &Step, record: &Record, inputs: &str) -> 
     due.or(arguments.all.then_some(Due::Asked))
 }
 
-/// The conditions that do not hold on this machine.
+/// Conditions that do not hold on this machine.
 fn missing_conditions(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result<BTreeSet<String>> {
     let mut missing = BTreeSet::new();
     for condition in &table.conditions {
@@ -135,7 +133,7 @@ fn missing_conditions(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result
     Ok(missing)
 }
 
-/// The systems that are on this machine already.
+/// Systems already on this machine.
 fn systems_there(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for system in &table.systems {
@@ -149,7 +147,7 @@ fn systems_there(root: &Path, table: &Table, stop: &Stop) -> anyhow::Result<BTre
     Ok(found)
 }
 
-/// So many minutes; none if they are negative.
+/// Duration in minutes; zero for a negative number.
 fn minutes(number: f64) -> Duration {
     Duration::try_from_secs_f64(number * 60.0).unwrap_or_default()
 }

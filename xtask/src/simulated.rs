@@ -1,4 +1,4 @@
-//! The simulated cloud in a separate process, and a client that keeps its connection.
+//! Simulated cloud in a separate process, and a client with a persistent connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::memory;
 
-/// The password of the users of the cloud.
+/// Password of all users of the cloud.
 pub(crate) const PASSWORD: &str = "secret";
 
-/// A running `ferrostack simulate`. Dropping it ends the process.
+/// Running `ferrostack simulate`. Dropping ends the process.
 pub(crate) struct Simulator {
     child: Child,
     address: String,
@@ -24,7 +24,7 @@ pub(crate) struct Simulator {
     project: String,
 }
 
-/// One connection as a user, by default demo.
+/// Connection as a user, by default demo.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
     address: String,
@@ -37,7 +37,7 @@ impl Simulator {
         Self::start_with(binary, &[])
     }
 
-    /// With further arguments of `ferrostack simulate`.
+    /// Starts a cloud with further arguments of `ferrostack simulate`.
     pub(crate) fn start_with(binary: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
         let mut child = Command::new(binary)
             .args([
@@ -70,12 +70,12 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// `http://HOST:PORT`.
+    /// Base URL, `http://HOST:PORT`.
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// A new connection.
+    /// Opens a connection as demo.
     pub(crate) fn client(&self) -> anyhow::Result<Client> {
         Ok(Client {
             stream: connect(&self.address)?,
@@ -85,19 +85,19 @@ impl Simulator {
         })
     }
 
-    /// A new connection as another user, in the project of that name.
+    /// Opens a connection as another user, in the project with the user's name.
     pub(crate) fn client_of(&self, user: &str) -> anyhow::Result<Client> {
         let mut client = self.client()?;
         (client.token, client.project) = client.log_in(user)?;
         Ok(client)
     }
 
-    /// Resident memory now.
+    /// Resident memory now, in megabytes.
     pub(crate) fn rss_megabytes(&self) -> anyhow::Result<f64> {
         Ok(memory::resident(self.child.id())?.0)
     }
 
-    /// Asks the process to end, and waits for it.
+    /// Terminates the process, and waits for its end.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM)?;
@@ -118,7 +118,7 @@ impl Client {
         self.call("GET", path, None)
     }
 
-    /// A POST or PUT whose answer is an object under one key.
+    /// Sends a POST or PUT; returns the object under the only key of the answer.
     pub(crate) fn make(&mut self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
         let reply: Value = serde_json::from_slice(&self.call(method, path, Some(body))?)?;
         let Value::Object(map) = reply else {
@@ -131,7 +131,7 @@ impl Client {
             .unwrap_or_default())
     }
 
-    /// Any request; returns the body of a successful answer.
+    /// Sends any request; returns the body of a successful answer.
     pub(crate) fn call(
         &mut self,
         method: &str,
@@ -148,12 +148,12 @@ impl Client {
         Ok(reply)
     }
 
-    /// The id of the user's project.
+    /// Id of the user's project.
     pub(crate) fn project(&self) -> String {
         self.project.clone()
     }
 
-    /// A token of a user, and the id of the project of that name.
+    /// Token of a user, and id of the project with the user's name.
     fn log_in(&mut self, user: &str) -> anyhow::Result<(String, String)> {
         let body = json!({"auth": {
             "identity": {"methods": ["password"], "password": {"user": {
@@ -179,7 +179,7 @@ impl Client {
         Ok(line)
     }
 
-    /// What Keystone says of a token that is not the client's.
+    /// Keystone's description of another token than the client's.
     pub(crate) fn subject(&mut self, token: &str) -> anyhow::Result<Value> {
         let header = format!("X-Subject-Token: {token}\r\n");
         let path = "/identity/v3/auth/tokens";
@@ -190,7 +190,7 @@ impl Client {
         Ok(serde_json::from_slice(&reply)?)
     }
 
-    /// Sends a request; returns status, token if there is one, and body.
+    /// Sends a request; returns status, token if any, and body.
     pub(crate) fn exchange(
         &mut self,
         method: &str,
@@ -200,7 +200,7 @@ impl Client {
         self.exchange_with(method, path, body, "")
     }
 
-    /// The same with further headers, each with its end of line.
+    /// [`Self::exchange`] with further headers, each with its line end.
     fn exchange_with(
         &mut self,
         method: &str,
@@ -219,13 +219,13 @@ impl Client {
              {version}{headers}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
-            // For the operator's interface.
+            // Credentials for the interface of the operator.
             STANDARD.encode(format!("admin:{PASSWORD}")),
             body.len()
         );
         let line = match self.send(&request) {
             Ok(line) if !line.is_empty() => line,
-            // The server has closed a connection that was not used for long.
+            // The server closes idle connections.
             _ => {
                 self.stream = connect(&self.address)?;
                 self.send(&request)?

@@ -1,16 +1,16 @@
-//! `size`: holds the size of the release binary to the last entry of docs/project/benchmarks.md.
+//! `size`: limits the size of the release binary to the last entry of docs/project/benchmarks.md.
 //!
-//! A dependency, or a type that is compiled for each kind, adds megabytes that nobody sees in a review.
+//! A dependency, or a generic type compiled for each resource, adds megabytes unnoticed in a review.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
 
-/// The page, and the heading above the table with an entry for each size.
+/// Page, and heading above the table with an entry for each size.
 const PAGE: &str = "docs/project/benchmarks.md";
 const HEADING: &str = "### The size of the binary";
-/// The growth that needs no entry, in percent.
+/// Growth without a new entry, in percent.
 const TOLERANCE: u64 = 2;
 
 /// Checks `binary`, by default the built release one.
@@ -25,7 +25,7 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>) -> anyhow::Result<()> {
     })?;
     let page = std::fs::read_to_string(root.join(PAGE)).context(PAGE)?;
     let (size, entry) = (built.len(), last_entry(&page)?);
-    // The entries are sizes without symbols.
+    // Entries are sizes without symbols.
     if has_symbols(&binary)? {
         bail!(
             "{}: it has symbols; build it with `cargo build --release`",
@@ -35,7 +35,7 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>) -> anyhow::Result<()> {
     crate::print(&judged(size, entry)?)
 }
 
-/// The number of bytes in the last row of the table.
+/// Bytes in the last row of the table.
 fn last_entry(page: &str) -> anyhow::Result<u64> {
     let (_, below) = page
         .split_once(HEADING)

@@ -1,4 +1,4 @@
-//! How long something took, as it is printed.
+//! Durations in output.
 
 use std::time::Duration;
 

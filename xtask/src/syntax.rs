@@ -1,10 +1,8 @@
-//! The sources of the workspace, reduced to what the rules ask about.
+//! Sources of the workspace, reduced to the facts that rules need.
 //!
-//! ```text
-//!   reader   a file → its modules, imports, paths, functions, and which lines are tests
-//!   tokens   the paths in macros and attributes
-//!   names    a path as it is written in a module → everything that it names, through imports and re-exports
-//! ```
+//! - [`reader`]: a file as modules, imports, paths, functions, and lines of tests
+//! - [`tokens`]: paths in macros and attributes
+//! - [`names`]: a path in a module, resolved to all its targets through imports and re-exports
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -15,31 +13,32 @@ mod names;
 mod reader;
 mod tokens;
 
-/// A name from the crate down, such as `["simulator", "guest", "Outside"]`; the first of an external crate is its name.
+/// Name from the crate down, such as `["simulator", "guest", "Outside"]`; for an external crate, beginning with its
+/// name.
 pub(crate) type Absolute = Vec<String>;
 
-/// A Rust file.
+/// Rust file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The path of the file from the root of the workspace.
+    /// Path of the file from the root of the workspace.
     pub(crate) name: String,
     pub(crate) text: String,
-    /// The module of the file; `None` outside of a directory `src`.
+    /// Module of the file; `None` outside of a directory `src`.
     pub(crate) module: Option<Absolute>,
-    /// What is in it; empty when `error` says why it cannot be read.
+    /// Content; empty if `error` is set.
     pub(crate) content: Content,
     pub(crate) error: Option<String>,
 }
 
-/// What is in a file. Of test code there is nothing but its lines, and its modules.
+/// Content of a file. Test code counts only with its lines and modules.
 #[derive(Debug, Default)]
 pub(crate) struct Content {
-    /// The lines of items and statements that are compiled for tests alone, counted from one.
+    /// Ranges of lines compiled for tests alone, counted from one.
     pub(crate) tests: Vec<RangeInclusive<usize>>,
-    /// Modules that are declared in the file, inline or not.
+    /// Modules declared in the file, inline or not.
     pub(crate) modules: Vec<Declared>,
     pub(crate) imports: Vec<Import>,
-    /// Paths, with those in imports, macros and attributes.
+    /// Paths, including the ones in imports, macros and attributes.
     pub(crate) paths: Vec<Path>,
     pub(crate) functions: Vec<Function>,
     pub(crate) calls: Vec<Call>,
@@ -48,23 +47,23 @@ pub(crate) struct Content {
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) line: usize,
-    /// The whole name of the module.
+    /// Absolute name of the module.
     pub(crate) module: Absolute,
-    /// Whether it is in a file of its own.
+    /// True for a module in a separate file.
     pub(crate) is_file: bool,
     pub(crate) is_test: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// The module that imports.
+    /// Module with the import.
     pub(crate) module: Absolute,
-    /// The name that it gets there; `None` of a glob.
+    /// Imported name; `None` for a glob.
     pub(crate) name: Option<String>,
     pub(crate) path: Written,
 }
 
-/// A path in a module.
+/// Path in a module.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) line: usize,
@@ -73,12 +72,12 @@ pub(crate) struct Path {
     pub(crate) is_glob: bool,
 }
 
-/// A path as it is written.
+/// Path as written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Written {
-    /// Whether it begins with `::`.
+    /// True if the path begins with `::`.
     pub(crate) is_external: bool,
-    /// At least one, without arguments.
+    /// Segments without generic arguments, at least one.
     pub(crate) segments: Vec<String>,
 }
 
@@ -87,24 +86,24 @@ pub(crate) struct Function {
     pub(crate) module: Absolute,
     pub(crate) name: String,
     pub(crate) line: usize,
-    /// From the first line of the signature to the closing brace.
+    /// Number of lines, from the signature to the closing brace.
     pub(crate) lines: usize,
 }
 
-/// A call of a function by its path, with two arguments or more.
+/// Call of a function by its path, with at least two arguments.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) line: usize,
     pub(crate) module: Absolute,
     pub(crate) callee: Written,
-    /// The second argument.
+    /// Second argument.
     pub(crate) second: Argument,
 }
 
 #[derive(Debug)]
 pub(crate) enum Argument {
     Path(Written),
-    /// A closure, there or in a variable of the function.
+    /// Closure, in place or in a variable of the function.
     Closure {
         line: usize,
         lines: usize,
@@ -128,24 +127,24 @@ impl Source {
         }
     }
 
-    /// Whether a line, counted from one, is compiled for tests alone.
+    /// True if the line, counted from one, is compiled for tests alone.
     pub(crate) fn is_test_line(&self, line: usize) -> bool {
         self.content.tests.iter().any(|range| range.contains(&line))
     }
 
-    /// Whether the whole file is tests or an example, by its name.
+    /// True if the file is tests or an example, by its name.
     pub(crate) fn is_test(&self) -> bool {
         is_test(&self.name)
     }
 }
 
-/// Whether a file is tests or an example, by its name. tidy rejects modules of tests with other names.
+/// True if a file is tests or an example, by its name. tidy rejects modules of tests with other names.
 pub(crate) fn is_test(name: &str) -> bool {
     let dirs = ["/tests/", "/examples/"];
     name.ends_with("/tests.rs") || dirs.iter().any(|dir| name.contains(dir))
 }
 
-/// The module of a file.
+/// Module of a file, by its name.
 fn module_of(name: &str) -> Option<Absolute> {
     let (krate, file) = name.split_once("/src/")?;
     let krate = krate.strip_prefix("crates/").unwrap_or(krate);
@@ -157,25 +156,25 @@ fn module_of(name: &str) -> Option<Absolute> {
     Some(module)
 }
 
-/// The production code of the workspace: sources in `src` that are not tests.
+/// Production code of the workspace: [`Source`]s in `src` other than tests.
 pub(crate) fn production(sources: &[Source]) -> impl Iterator<Item = (&Source, &Absolute)> {
     let files = sources.iter().filter(|source| !source.is_test());
     files.filter_map(|source| Some((source, source.module.as_ref()?)))
 }
 
-/// The names of the crates of `sources`.
+/// Names of the crates of `sources`.
 pub(crate) fn crates(sources: &[Source]) -> BTreeSet<&str> {
     production(sources)
         .filter_map(|(_, module)| Some(module.first()?.as_str()))
         .collect()
 }
 
-/// How a name is written in a rule and in a message.
+/// Name in the form of rules and messages.
 pub(crate) fn joined(name: &[String]) -> String {
     name.join("::")
 }
 
-/// Whether a name is `start`, as a rule has it, or something in it.
+/// True if a name is `start`, in the form of rules, or is inside it.
 pub(crate) fn begins_with(name: &[String], start: &str) -> bool {
     let mut segments = name.iter();
     start

@@ -1,6 +1,7 @@
-//! Every test of the workspace, with as many test programs at a time as there are processors (docs/adr/0063).
+//! Runs every test of the workspace, with one test program for each processor at a time (docs/adr/0063).
 //!
-//! `cargo test` runs one program after the other, and the tests of controllers wait for clouds and machines half of the time.
+//! `cargo test` runs the programs one by one, although tests of controllers wait half of the time for clouds and
+//! machines.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,10 +20,10 @@ use queue::Queue;
 
 mod queue;
 
-/// Of a program that ran longer, the time is printed at the end.
+/// Duration above which the time of a program is printed at the end.
 const SLOW: Duration = Duration::from_secs(30);
 
-/// How much runs at a time, as the help of the task describes it.
+/// Arguments of `test`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Test programs at a time [default: one for each processor, at most 4].
@@ -30,11 +31,11 @@ pub(crate) struct Arguments {
     jobs: Option<u8>,
 }
 
-/// Builds and runs every test. What a program prints is printed when it has ended.
+/// Builds and runs every test. Output of a program is printed after its end.
 ///
 /// # Errors
 ///
-/// The programs of which a test failed, with the command that repeats the first one. All others have run as well.
+/// Programs with a failed test, and the command to repeat the first. All others have run as well.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let root = &root.canonicalize().context("the workspace")?;
     let programs = executables::parse(root, &build(root)?)?;
@@ -54,7 +55,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     examples(root)
 }
 
-/// Builds the programs, and returns cargo's messages.
+/// Builds the programs; returns cargo's messages.
 fn build(root: &Path) -> anyhow::Result<String> {
     let mut cargo = cargo(
         root,
@@ -68,7 +69,7 @@ fn build(root: &Path) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).context("the messages of cargo")
 }
 
-/// The examples in comments, which cargo runs itself.
+/// Runs the examples in doc comments by cargo.
 fn examples(root: &Path) -> anyhow::Result<()> {
     let status = cargo(root, &["--doc", "--quiet"]).status();
     if !status.context("cargo")?.success() {
@@ -84,7 +85,7 @@ fn cargo(root: &Path, words: &[&str]) -> Command {
     cargo
 }
 
-/// A program that has run.
+/// Program that has run.
 struct Ended {
     program: Executable,
     took: Duration,
@@ -119,7 +120,7 @@ fn all(root: &Path, programs: Vec<Executable>, jobs: usize) -> anyhow::Result<Ve
     Ok(ended.into_inner())
 }
 
-/// Runs a program in the directory of its package, as cargo does, and prints what it printed.
+/// Runs an [`Executable`] in the directory of its package, as cargo does, and prints its output.
 fn one(root: &Path, outputs: &Path, program: Executable) -> anyhow::Result<Ended> {
     let name = program.path.file_name().unwrap_or_default();
     let output = outputs.join(name).with_extension("txt");
@@ -128,7 +129,7 @@ fn one(root: &Path, outputs: &Path, program: Executable) -> anyhow::Result<Ended
     let began = Instant::now();
     let status = Command::new(&program.path)
         .current_dir(&folder)
-        // Some tests find their files by it.
+        // Some tests find their files by this variable.
         .env("CARGO_MANIFEST_DIR", &folder)
         .stderr(out.try_clone()?)
         .stdout(out)
@@ -148,7 +149,7 @@ fn one(root: &Path, outputs: &Path, program: Executable) -> anyhow::Result<Ended
     })
 }
 
-/// The slow programs, the longest first, and those that failed.
+/// Slow programs, longest first, and failed ones.
 fn summary(ended: &[Ended]) -> String {
     let mut listed: Vec<&Ended> = ended.iter().collect();
     listed.retain(|it| it.took >= SLOW || !it.is_success);

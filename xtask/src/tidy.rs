@@ -15,7 +15,7 @@ mod not_built;
 mod style;
 pub(crate) mod words;
 
-/// The maximum number of lines of a Rust file that is not generated.
+/// Maximum number of lines of a Rust file, unless generated.
 const LONGEST: usize = 800;
 /// Module names that do not describe a purpose.
 const EMPTY_NAMES: [&str; 6] = [
@@ -27,7 +27,7 @@ const EMPTY_NAMES: [&str; 6] = [
     "misc.rs",
 ];
 
-/// Sources whose messages have debug forms, and why.
+/// Sources that may have debug forms in messages, with reasons.
 const DEBUG_FORMS: [(&str, &str); 9] = [
     (
         "crates/apimachinery/",
@@ -58,7 +58,7 @@ const DEBUG_FORMS: [(&str, &str); 9] = [
     ("crates/testbed/", "read by developers"),
 ];
 
-/// Checks every file that git tracks.
+/// Checks every file tracked by git.
 pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let sources = sources(root)?;
     let mut problems = invariants::broken(root, &sources)?;
@@ -74,7 +74,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
     problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
-    // The version of the workspace is that of xtask.
+    // The workspace and xtask have the same version.
     problems.extend(changelog::without_version(
         &written,
         env!("CARGO_PKG_VERSION"),
@@ -86,18 +86,18 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The Rust files that git tracks.
+/// Rust files tracked by git, as [`Source`]s.
 fn sources(root: &Path) -> anyhow::Result<Vec<Source>> {
     let files = tracked(root, ".rs")?.into_iter();
     Ok(files.map(|(name, text)| Source::new(&name, text)).collect())
 }
 
-/// The pages that git tracks.
+/// Pages tracked by git.
 fn pages(root: &Path) -> anyhow::Result<links::Pages> {
     Ok(tracked(root, ".md")?.into_iter().collect())
 }
 
-/// The files that git tracks whose names have an ending, each with its text.
+/// Files tracked by git with this ending of the name, each with its text.
 fn tracked(root: &Path, ending: &str) -> anyhow::Result<Vec<(String, String)>> {
     let listed = Command::new("git")
         .args(["ls-files", "-z"])
@@ -160,7 +160,7 @@ fn problems_of(source: &Source) -> Vec<String> {
                 index + 1
             ));
         }
-        // The harness hides the output of tests that pass.
+        // The harness hides the output of passed tests.
         let prints = ["print", "\"skipped: "]
             .iter()
             .all(|mark| line.contains(mark));
@@ -175,7 +175,7 @@ fn problems_of(source: &Source) -> Vec<String> {
     problems
 }
 
-/// Modules of tests that rules would take for production code.
+/// Test modules with names that rules would take for production code.
 fn misnamed_tests(source: &Source) -> impl Iterator<Item = String> {
     let modules = source.content.modules.iter();
     let files = modules.filter(|module| module.is_test && module.is_file);
@@ -188,7 +188,7 @@ fn misnamed_tests(source: &Source) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a line formats something by its Debug implementation, for more than developers.
+/// True if a line formats a value by Debug for other readers than developers.
 fn has_debug_form(line: &str) -> bool {
     let for_developers = ["debug!(", "trace!(", "panic!(", "assert", "unreachable!("];
     let formatted = line.match_indices('{').any(|(at, _)| {
@@ -206,7 +206,7 @@ fn has_debug_form(line: &str) -> bool {
     (formatted || recorded) && !comment && !for_developers.iter().any(|mark| line.contains(mark))
 }
 
-/// Whether the messages of a source are for users.
+/// True if the messages of a source are for users.
 fn is_for_users(source: &Source) -> bool {
     let name = &source.name;
     let is_source = name.starts_with("crates/") && source.module.is_some();
@@ -257,7 +257,7 @@ mod tests {
             assert_eq!(problems(file, &item).len(), 0, "{line}");
             assert_eq!(problems("crates/a/src/b/tests.rs", &function).len(), 0);
             assert_eq!(problems("crates/apiserver/src/b.rs", &function).len(), 0);
-            // What follows the tests is no test.
+            // Code after the tests is no test.
             for tests in ["mod tests;", "mod tests {}", "use std::fs;", "fn g() {}"] {
                 let text = format!("#[cfg(test)]\n{tests}\n{function}");
                 assert_eq!(problems(file, &text).len(), 1, "{text}");

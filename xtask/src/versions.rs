@@ -1,8 +1,8 @@
-//! The page about older versions, from the tables by which they are converted.
+//! Page about older versions, generated from the tables of their conversions.
 
 use std::fmt::Write as _;
 
-/// The page.
+/// Path of the page.
 pub(crate) const FILE: &str = "docs/guides/versions.md";
 
 const HEAD: &str = "\
@@ -25,7 +25,7 @@ The tables have the moves of each step, from the older to the newer version. A f
 the server of a bastion has those of an OpenStackMachine. Between v1beta1 and v1beta2 fields of the network, the router and the API server are grouped, and `disable…` is `enable…`.
 ";
 
-/// Renders the page.
+/// Text of the page.
 pub(crate) fn page() -> String {
     let mut text = HEAD.to_owned();
     for step in api::generate::moves() {

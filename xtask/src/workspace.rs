@@ -1,11 +1,11 @@
-//! What cargo knows of the packages of the workspace.
+//! Packages of the workspace, as known to cargo.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// The output of `cargo metadata` below `root`, without packages of others.
+/// Output of `cargo metadata` below `root`, without external packages.
 pub(crate) fn metadata(root: &Path) -> anyhow::Result<Vec<u8>> {
     let output = Command::new("cargo")
         .args([

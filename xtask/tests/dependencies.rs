@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
-/// What cargo makes of crates that are not of the workspace, some of which have names like those that are.
+/// Files of cargo for crates outside the workspace, some with names like crates of the workspace.
 const DEPENDENCIES: &[&str] = &[
     "deps/libserde-0123456789abcdef.rlib",
     "deps/libserde-0123456789abcdef.rmeta",
@@ -38,8 +38,8 @@ const DEPENDENCIES: &[&str] = &[
     "build/ring-56789abcdef01234/root-output",
 ];
 
-/// What it makes of crates of the workspace: of `ferrostack-api`, which is a library `api` with a build script and the
-/// tests `end-to-end`, and of `xtask`; and what a compiler that was ended leaves behind.
+/// Files of cargo for crates of the workspace: `ferrostack-api`, a library `api` with a build script and the tests
+/// `end-to-end`, and `xtask`; and the rest of a compiler that was killed.
 const OURS: &[&str] = &[
     "deps/libapi-789abcdef0123456.rlib",
     "deps/libapi-789abcdef0123456.rmeta",
@@ -64,7 +64,7 @@ const OURS: &[&str] = &[
 
 const NONE: &str = "none are kept for this Cargo.lock and toolchain\n";
 
-/// What a program in place of another begins with to use the other.
+/// First lines of a wrapper that calls the wrapped program.
 const REAL: &str = "PATH=${PATH#*:}";
 
 /// A copy of which but a part of one file is made.
@@ -187,7 +187,7 @@ fn a_target_directory_that_is_there_stays_as_it_is() {
         assert_eq!(printed, "target/debug is there already\n", "{clone}");
         assert_eq!(tree(&checkout.root), before, "{clone}");
 
-        // What is there of another profile does not matter, and stays as well.
+        // Files of another profile do not matter, and stay as well.
         let printed = checkout.succeeds("restore", "release");
         assert!(printed.starts_with("restored: "), "{clone}: {printed}");
         let mut after = tree(&checkout.root);
@@ -518,7 +518,7 @@ impl Checkout<'_> {
             .unwrap()
     }
 
-    /// What it prints.
+    /// Standard output of a successful run.
     fn succeeds(&self, what: &str, profile: &str) -> String {
         let output = self.run(&[what, profile], &[]);
         assert!(output.status.success(), "{}", text(&output.stderr));

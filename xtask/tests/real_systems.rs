@@ -96,7 +96,7 @@ fn what_does_not_fit_is_left_out_and_comes_first_in_the_next_run() {
     repository.write("b", "changed");
     let plan = printed(&repository.run(&["--minutes", "8.5", "--plan"]));
     assert!(plan.starts_with("two: it has no record;"), "{plan}");
-    // What is there, or started within a moment as the record tells, leaves time for the third.
+    // Systems that are present, or start within a moment by the record, leave time for the third.
     let third = "\nthree: its inputs have changed; passed on ";
     assert!(plan.contains(third), "{plan}");
     repository.forget();
@@ -137,7 +137,7 @@ fn a_failure_hides_no_later_step_and_fails_the_run() {
     let output = repository.run(&[]);
     let text = printed(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    // What did not start as a whole is stopped, too.
+    // A partially started system is stopped, too.
     let log = "build\npackages\ncloud up\none\nthree\ncloud down\napi up\napi down\n";
     assert_eq!(repository.log(), log);
     assert!(text.contains("failed: one, two"), "{text}");
@@ -272,7 +272,7 @@ impl Repository {
         command.output().unwrap()
     }
 
-    /// What the commands of the table wrote.
+    /// Output of the commands in the table.
     fn log(&self) -> String {
         fs::read_to_string(self.path("target/log")).unwrap_or_default()
     }

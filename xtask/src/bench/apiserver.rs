@@ -25,9 +25,9 @@ use super::machine;
 
 /// Numbers of concurrent clients.
 const CLIENTS: [usize; 3] = [1, 16, 64];
-/// How long a server is idle before its memory is measured.
+/// Idle time of a server before a measurement of its memory.
 const REST: Duration = Duration::from_secs(5);
-/// How often the start of a server is measured, for the median.
+/// Number of starts, for the median.
 const STARTS: usize = 3;
 
 /// Arguments: either measure, or run as one of the measured processes.
@@ -39,12 +39,12 @@ pub(crate) struct Arguments {
     /// A tenth of all amounts, in a minute or two, to check that the measurement works.
     #[arg(long)]
     quick: bool,
-    /// Directory of kube-apiserver and etcd; by default those of tests/kubernetes/up, and without these only the
+    /// Directory of kube-apiserver and etcd; by default the one of tests/kubernetes/up. Without both programs, only the
     /// embedded server is measured.
     #[arg(long, value_name = "DIR", env = "KUBEBUILDER_ASSETS")]
     assets: Option<PathBuf>,
-    /// The directory for the data of the servers, whose subdirectories are removed afterwards; by default in the target
-    /// directory, which is mostly on a disk.
+    /// Directory for the data of the servers, in subdirectories that are removed afterwards; by default the target
+    /// directory, mostly on a disk.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Measure these parts only.
@@ -71,18 +71,18 @@ enum Part {
     Clusters,
 }
 
-/// The amounts of a measurement.
+/// Amounts of a measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Scale {
-    /// The number of objects in the list, and at the first measurement of memory.
+    /// Number of objects in the list, and at the first measurement of memory.
     some: usize,
-    /// The number of objects at the second measurement.
+    /// Number of objects at the second measurement.
     many: usize,
-    /// The duration of each load of requests.
+    /// Duration of each load of requests.
     load_seconds: u64,
     fan_out: Ask,
-    /// The number of servers in one process.
+    /// Number of servers in one process.
     clusters: usize,
 }
 
@@ -111,7 +111,7 @@ impl Scale {
     };
 }
 
-/// The results.
+/// Results of both servers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -124,7 +124,7 @@ struct Report {
     minutes: f64,
 }
 
-/// The results of one server; parts that were not measured are absent.
+/// Results of one server; `None` for a [`Part`] that was not measured.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -141,15 +141,15 @@ struct Size {
     idle: Rss,
     with_some: Rss,
     with_many: Rss,
-    /// The number of created objects, which is lower than requested if the time was too short.
+    /// Number of created objects, lower than requested if the time was too short.
     created: usize,
-    /// The rate of these creates per second.
+    /// Creates per second.
     creates: f64,
     list_milliseconds: f64,
     list_megabytes: f64,
 }
 
-/// Measures with a release build; a debug build builds and runs that.
+/// Measures in a release build; a debug build builds and runs one.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         return in_release(root);
@@ -170,7 +170,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn in_release(root: &Path) -> anyhow::Result<()> {
-    // Run in the caller's directory, to which paths in the arguments are relative.
+    // Run in the caller's directory: paths in the arguments are relative to it.
     let status = Command::new("cargo")
         .args(["run", "--release", "--quiet", "--manifest-path"])
         .arg(root.join("Cargo.toml"))
@@ -242,7 +242,7 @@ async fn measure(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     crate::print(&text)
 }
 
-/// Runs in a separate process, whose memory contains nothing else.
+/// Measures [`clusters`] in a process without other data.
 fn many_clusters(count: usize) -> anyhow::Result<clusters::Figures> {
     let output = Command::new(std::env::current_exe()?)
         .args(["bench", "apiserver", "--clusters", &count.to_string()])
@@ -251,7 +251,7 @@ fn many_clusters(count: usize) -> anyhow::Result<clusters::Figures> {
         .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// The measurement of a server.
+/// Measurement of a [`Server`].
 struct Bench {
     begun: Instant,
     scale: Scale,
@@ -262,7 +262,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// Prints progress, since the measurement takes minutes.
+    /// Prints progress: the measurement takes minutes.
     fn progress(&self, who: &str, what: &str) {
         let seconds = self.begun.elapsed().as_secs();
         crate::report(&format!("{seconds:>4} s  {who}: {what}"));

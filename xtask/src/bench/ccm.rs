@@ -1,7 +1,7 @@
 //! `bench ccm`: requests, time and memory of the cloud controller manager.
 //!
-//! The manager is a process of its own between a simulated cloud in another one and the embedded API server in this one.
-//! Nodes are objects with servers, in which nothing runs.
+//! The manager is a separate process between a simulated cloud in another process and the embedded API server in this
+//! one. Nodes are objects, with servers that run nothing.
 
 mod table;
 mod world;
@@ -14,11 +14,11 @@ use serde::Serialize;
 use self::world::World;
 use super::{build, machine};
 
-/// The longest time for one figure; what takes longer is left out of the table, with the cells after it.
+/// Maximum time for one figure. A figure above the limit is left out of the table, with all cells after it.
 const LIMIT: Duration = Duration::from_secs(120);
-/// Nothing is in progress when no request has come for so long.
+/// Time without requests after which the manager counts as idle.
 const QUIET: Duration = Duration::from_secs(3);
-/// How long the manager has nothing to do.
+/// Duration of the idle measurement.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Arguments.
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// Measure this openstack-cloud-controller-manager, the one of Go, instead of ours.
+    /// Measure this openstack-cloud-controller-manager of Go instead of ours.
     #[arg(long, value_name = "FILE")]
     go: Option<PathBuf>,
     /// Numbers of nodes.
@@ -47,40 +47,40 @@ pub(crate) struct Arguments {
     idle: bool,
 }
 
-/// The results.
+/// Results of one manager.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
-    /// Whether the manager is the one of Go.
+    /// True for the manager of Go.
     go: bool,
     nodes: Vec<Nodes>,
     cells: Vec<Cell>,
     minutes: f64,
 }
 
-/// The initialisation of all nodes.
+/// Initialisation of all nodes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Nodes {
     nodes: usize,
     initialised: Option<Cost>,
-    /// Requests of ten minutes without work, with the Services of the last cell.
+    /// [`Requests`] in ten minutes without work, with the Services of the last cell.
     idle: Option<Requests>,
 }
 
-/// The figures of a number of Services with a number of ports on a number of nodes.
+/// Figures for a number of Services with a number of ports on a number of nodes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Cell {
     nodes: usize,
     services: usize,
     ports: usize,
-    /// Until all Services are published.
+    /// [`Cost`] until all Services are published.
     create: Option<Cost>,
-    /// Until the further node is a member of all pools.
+    /// Cost until the further node is a member of all pools.
     one_more: Option<Cost>,
-    /// Until the new process has nothing left to ask.
+    /// Cost until the new process is idle.
     restart: Option<Cost>,
     /// Resident memory of the manager after the creation.
     rss_megabytes: f64,
@@ -95,13 +95,13 @@ struct Cost {
     requests: Requests,
 }
 
-/// Requests to the cloud, as it counts them itself.
+/// Requests to the cloud, as counted by the cloud.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Requests {
     all: u64,
     writes: u64,
-    /// Lists of the members of a pool, which Octavia has for each pool alone.
+    /// Lists of the members of a pool: Octavia has a separate list for each pool.
     members: u64,
 }
 

@@ -1,8 +1,8 @@
-//! `bench clusters`: what each further cluster of one `ferrostack up` costs.
+//! `bench clusters`: cost of each further cluster of one `ferrostack up`.
 //!
-//! Each run is a process with an empty data directory, a simulated cloud that answers at once, and a number of clusters
-//! of one control plane machine and no workers. They are created together, from one template that contains the default
-//! one once for each cluster.
+//! Each run is a process with an empty data directory, a simulated cloud without latency, and a number of clusters of
+//! one control plane machine and no workers. All clusters are created together, from one template with a copy of the
+//! default template for each.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -33,22 +33,22 @@ enum Output {
     Json,
 }
 
-/// How long the clusters are idle before memory, threads and disk are read.
+/// Idle time of the clusters before memory, threads and disk are read.
 const REST: Duration = Duration::from_secs(15);
 pub(super) const TEMPLATE: &str = "config/templates/cluster-template.yaml";
 const NAME: &str = "${CLUSTER_NAME}";
 
-/// The results.
+/// Results of all runs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
     runs: Vec<Figures>,
-    /// The difference of the last and the first run, for each cluster.
+    /// Difference between the last and the first run, per cluster.
     further_cluster: Figures,
 }
 
-/// The figures of one run, or of a further cluster.
+/// Figures of one run, or of a further cluster.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -56,15 +56,15 @@ struct Figures {
     seconds_to_ready: f64,
     /// Processor time until all clusters are ready.
     cpu_seconds: f64,
-    /// Memory without the pages of the program and of other files, when all clusters are ready.
+    /// Memory without the pages of the program and of other files, with all clusters ready.
     megabytes: f64,
-    /// The same at rest.
+    /// The same after [`REST`].
     megabytes_at_rest: f64,
     threads: f64,
     disk_megabytes: f64,
 }
 
-/// A row of the table.
+/// Row of the table: label and value.
 type Row = (&'static str, fn(&Figures) -> f64);
 
 const ROWS: [Row; 6] = [
@@ -138,13 +138,13 @@ fn measure(binary: &Path, template: &str, clusters: u32) -> anyhow::Result<Figur
     Ok(figures)
 }
 
-/// The template once for each cluster, whose names end in a number.
+/// Repeats the template for each cluster, with a number at the end of the cluster's name.
 pub(super) fn repeated(template: &str, clusters: u32) -> String {
     let one = |number| template.replace(NAME, &format!("{NAME}-{number}"));
     (1..=clusters).map(one).collect::<Vec<_>>().join("\n---\n")
 }
 
-/// The difference for each cluster.
+/// Difference per cluster.
 fn further(first: &Figures, last: &Figures) -> Figures {
     let clusters = last.clusters - first.clusters;
     let each = |of: fn(&Figures) -> f64| (of(last) - of(first)) / clusters;
@@ -159,7 +159,7 @@ fn further(first: &Figures, last: &Figures) -> Figures {
     }
 }
 
-/// The space that all files below `directory` take, in megabytes.
+/// Disk space of all files below `directory`, in megabytes.
 fn megabytes_below(directory: &Path) -> anyhow::Result<f64> {
     use std::os::unix::fs::MetadataExt;
     let mut total = 0.0;
@@ -168,7 +168,7 @@ fn megabytes_below(directory: &Path) -> anyhow::Result<f64> {
         let metadata = entry.metadata()?;
         total += match metadata.is_dir() {
             true => megabytes_below(&entry.path())?,
-            // st_blocks counts 512 bytes, whatever the file system's blocks.
+            // st_blocks counts units of 512 bytes, for any block size.
             false => metadata.blocks() as f64 * 512.0 / 1e6,
         };
     }

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use super::machine;
 
-/// The number of objects in the list.
+/// Number of objects in the list.
 const OBJECTS: usize = 1000;
-/// How often it is converted, for the median.
+/// Number of conversions, for the median.
 const TIMES: usize = 9;
 const OLDEST: &str = "infrastructure.cluster.x-k8s.io/v1alpha4";
 const STORED: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
@@ -27,11 +27,11 @@ struct Report {
     bytes: usize,
     /// From the oldest version to the stored one.
     up_milliseconds: f64,
-    /// Back, with what was kept.
+    /// Back, with the preserved fields.
     down_milliseconds: f64,
 }
 
-/// Measures, or runs a release build that measures.
+/// Measures; a debug build runs a release build that measures.
 pub(crate) fn run(root: &Path, json: bool) -> anyhow::Result<()> {
     if cfg!(debug_assertions) {
         let mut command = Command::new("cargo");
@@ -58,7 +58,7 @@ pub(crate) fn run(root: &Path, json: bool) -> anyhow::Result<()> {
 fn measured(objects: usize) -> anyhow::Result<Report> {
     let list: Vec<Value> = (0..objects).map(object).collect();
     let text = serde_json::to_string(&list)?;
-    // The schemas are read once for each process.
+    // The schemas are read once per process.
     let there = converted(&text, STORED)?.0;
     let mut up = Vec::new();
     let mut down = Vec::new();
@@ -75,7 +75,7 @@ fn measured(objects: usize) -> anyhow::Result<Report> {
     })
 }
 
-/// The list in a version, and the milliseconds that it took.
+/// List in a version, and the milliseconds of its conversion.
 fn converted(text: &str, version: &str) -> anyhow::Result<(String, f64)> {
     let started = Instant::now();
     let list: Vec<Value> = serde_json::from_str(text)?;
@@ -92,7 +92,7 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// A machine with networks, a port, a root volume and security groups, as templates of that time have them.
+/// Machine with networks, a port, a root volume and security groups, as in templates of v1alpha4.
 fn object(number: usize) -> Value {
     json!({
         "apiVersion": OLDEST, "kind": "OpenStackMachine",

@@ -1,7 +1,7 @@
-//! `bench csi`: requests, time and memory of the Cinder CSI driver, and of the Go one beside it.
+//! `bench csi`: requests, time and memory of the Cinder CSI driver, beside the Go one.
 //!
-//! Cloud and driver are processes of their own; this program is the sidecars, the kubelet and the hypervisor. Each driver has a
-//! cloud of its own, and they are measured one after the other.
+//! Cloud and driver are separate processes; this program plays sidecars, kubelet and hypervisor. Each driver has a new
+//! cloud, one after the other.
 
 mod controller;
 mod load;
@@ -19,7 +19,7 @@ use super::{build, load, machine};
 use crate::csi::driver::Program;
 use crate::csi::{alone, disks};
 
-/// The server whose disks this machine has, as the metadata service names it.
+/// Id of the server on this machine, as the metadata service reports it.
 const NODE: &str = "11111111-1111-4111-8111-111111111111";
 
 /// Arguments.
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// The Go driver, as `tests/kubernetes/build cinder-csi-plugin` builds it; without the file it is left out.
+    /// The Go driver, as `tests/kubernetes/build cinder-csi-plugin` builds it; without the file only ours is measured.
     #[arg(
         long,
         value_name = "FILE",
@@ -46,12 +46,12 @@ pub(crate) struct Arguments {
     staged: usize,
 }
 
-/// The results.
+/// Results of both drivers.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
-    /// Load of the last minute, before and after.
+    /// Load average of the last minute, before and after.
     load: (f64, f64),
     idle_seconds: u64,
     staged: usize,
@@ -60,7 +60,7 @@ struct Report {
     minutes: f64,
 }
 
-/// The figures of one driver.
+/// [`controller`] and [`node`] figures of one driver.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
@@ -115,7 +115,7 @@ async fn measure(
     })
 }
 
-/// The value below which a share of the values lies.
+/// Percentile: the value below which the given share of the values lies.
 pub(super) fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);

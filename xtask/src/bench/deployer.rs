@@ -1,7 +1,7 @@
 //! `bench deployer`: a cloud on Kubernetes, on simulated nodes and, with `--node`, on a real one.
 //!
-//! The program runs as for a user, in a process of its own with an empty data directory, and says itself how many requests
-//! its controller has sent to the API server.
+//! The program runs as for a user, in a separate process with an empty data directory, and reports the number of
+//! requests of its controller to the API server.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,15 +16,15 @@ use super::load;
 use super::nodes::{Figure, Report, Script, step, table};
 use super::process::{self, Up};
 
-/// The parameters of the measured cloud, and the same with another option of the scheduler.
+/// Parameters of the measured cloud, and the same with another option of the scheduler.
 const CLOUD: &str = "release: \"2026.1\"\n";
 const CHANGED: &str =
     "release: \"2026.1\"\nservices: {nova: {config: {scheduler: {workers: 2}}}}\n";
-/// What has to restart then.
+/// Services that restart for the changed option.
 const RESTARTED: [&str; 1] = ["nova-scheduler"];
-/// How long a cloud is left alone before its idle time is measured.
+/// Pause before the idle measurement of a cloud.
 const SETTLING: Duration = Duration::from_secs(5);
-/// The pause between two requests of the client that is there during the change.
+/// Pause between two requests of the client during the change.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Arguments.
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// How long requests without work are counted, in seconds.
+    /// Duration of the idle measurement, in seconds.
     #[arg(long, default_value_t = 60)]
     idle: u64,
     /// Also measure a real OpenStack on a real node, by tests/deployer/run.
@@ -116,7 +116,7 @@ fn simulated(binary: &Path, idle: u64) -> anyhow::Result<Vec<Figure>> {
     figures.extend(changed(binary, &data, &file, &mut up)?);
     up.stop()?;
 
-    // What it asks for at its start is subtracted: the same start without the idle time.
+    // The requests of the start are subtracted: the same start without the idle time.
     let mut counts = Vec::new();
     for seconds in [0, idle] {
         let mut up = start()?;
@@ -136,7 +136,7 @@ fn simulated(binary: &Path, idle: u64) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// One option of the scheduler is changed, while a client asks the API of Nova.
+/// Changes one option of the scheduler, while a client sends requests to Nova.
 fn changed(binary: &Path, data: &Path, file: &Path, up: &mut Up) -> anyhow::Result<Vec<Figure>> {
     let text = std::fs::read_to_string(data.join("openstack/clouds.yaml"))?;
     let client = Asking::start(&api(&text)?);
@@ -166,7 +166,7 @@ fn changed(binary: &Path, data: &Path, file: &Path, up: &mut Up) -> anyhow::Resu
     let (asked, failed) = client.end();
     let others = events.iter().filter(|it| {
         let name = it["step"]["name"].as_str().unwrap_or_default();
-        // A configuration file is another object, which no program waits for.
+        // A configuration file is a separate object, without a program that waits for it.
         !name.is_empty() && name != "configuration" && !RESTARTED.contains(&name)
     });
     let others = others.filter(|it| it["step"]["phase"] != "Ready").count();
@@ -188,7 +188,7 @@ fn changed(binary: &Path, data: &Path, file: &Path, up: &mut Up) -> anyhow::Resu
     ])
 }
 
-/// The address of all APIs in a clouds.yaml of a simulated cloud.
+/// Address of all APIs, from the clouds.yaml of a simulated cloud.
 fn api(clouds: &str) -> anyhow::Result<String> {
     let url = clouds.split('"').find(|it| it.starts_with("http://"));
     let host = url.and_then(|it| it.split('/').nth(2));
@@ -198,7 +198,7 @@ fn api(clouds: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// A client that asks the API of Nova ten times a second.
+/// Client that sends ten requests a second to Nova.
 struct Asking {
     stop: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<(usize, usize)>,
@@ -221,14 +221,14 @@ impl Asking {
         Self { stop, thread }
     }
 
-    /// The numbers of its requests, and of those that have failed.
+    /// Numbers of requests: all, and failed ones.
     fn end(self) -> (usize, usize) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap_or((0, 1))
     }
 }
 
-/// The number of objects of a cloud.
+/// Number of objects of a cloud.
 fn objects(binary: &Path, file: &Path) -> anyhow::Result<f64> {
     let planned = Command::new(binary)
         .args(["openstack", "plan", "--empty", "-o", "json", "-f"])
@@ -263,7 +263,7 @@ fn figure(what: &str, value: f64, unit: &'static str, target: f64) -> Figure {
     }
 }
 
-/// The figures in the output of `tests/deployer/run --controller`.
+/// Figures in the output of `tests/deployer/run --controller`.
 fn real(text: &str) -> anyhow::Result<Vec<Figure>> {
     let stage = |name: &str| {
         let mut stages = text.lines().filter_map(step);

@@ -1,6 +1,6 @@
-//! `bench keystone-auth`: the webhook of Keystone and the exec plugin, and the Go ones beside them, on one simulated cloud.
+//! `bench keystone-auth`: the Keystone webhook and the exec plugin, beside the Go ones, on one simulated cloud.
 //!
-//! Cloud and webhook are processes of their own, and this program is the API servers and kubectl. The webhooks are measured one
+//! Cloud and webhook are separate processes; this program plays API servers and kubectl. The webhooks are measured one
 //! after the other.
 
 mod kubectl;
@@ -27,24 +27,24 @@ pub(crate) struct Arguments {
     /// Measure this program instead of building the release one.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// The directory of the Go programs and of kubectl, as `tests/kubernetes/build k8s-keystone-auth kubectl` builds them; those that
-    /// are missing are left out.
+    /// Directory of the Go programs and of kubectl, as `tests/kubernetes/build k8s-keystone-auth kubectl` builds them;
+    /// missing programs are left out.
     #[arg(long, value_name = "DIRECTORY", default_value = "target/tools")]
     go: PathBuf,
     /// Seconds of each rate.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     seconds: u64,
-    /// Tokens that are kept when memory is measured, at most 10 000.
+    /// Tokens in the cache when memory is measured, at most 10 000.
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     tokens: usize,
 }
 
-/// The results.
+/// Results of all programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
-    /// Load of the last minute, before and after.
+    /// Load average of the last minute, before and after.
     load: (f64, f64),
     tokens: usize,
     go: Option<Figures>,
@@ -52,13 +52,13 @@ struct Report {
     minutes: f64,
 }
 
-/// The figures of one program.
+/// Figures of one program.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     reviews: reviews::Figures,
     plugin: plugin::Figures,
-    /// Without a kubectl there are none.
+    /// `None` without a kubectl.
     kubectl: Option<kubectl::Figures>,
 }
 

@@ -1,7 +1,7 @@
 //! `bench main-job`: one cluster of 3 control plane and 3 worker machines, from start to ready.
 //!
-//! The binary runs as for a user, in a separate process with a fresh data directory: once with a simulated cloud that
-//! answers at once, once with the latencies of a real one.
+//! The binary runs as for a user, in a separate process with a fresh data directory: once with a simulated cloud
+//! without latency, once with the latencies of a real one.
 
 mod table;
 
@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use super::process::{self, Up};
 
-/// The longest chain of operations that a real cloud needs for this cluster, with their durations in seconds from the
-/// simulator's `real` latencies (medians of a real cloud): the load balancer is created, then three control plane
-/// servers boot one after the other, since kubeadm joins them one at a time, while the workers boot.
+/// Critical path of a real cloud for this cluster, with durations in seconds from the simulator's `real` latencies
+/// (medians of a real cloud): creation of the load balancer, then three control plane servers one after the other,
+/// since kubeadm joins one at a time. The workers boot meanwhile.
 const CHAIN: [(&str, f64, u32); 5] = [
     ("token, network, subnet", 0.3, 1),
     ("router with gateway and interface", 1.2, 1),
@@ -25,8 +25,8 @@ const CHAIN: [(&str, f64, u32); 5] = [
     ("server to ACTIVE", 1.5, 3),
 ];
 
-/// The lists that all objects of a cloud share, which are repeated while something is pending. Every other read is a
-/// lookup for one object, and counts with the writes.
+/// Lists shared by all objects of a cloud, repeated while something is pending. Every other read is a lookup for one
+/// object, counted with the writes.
 const SHARED: [&str; 12] = [
     "/v2.1/servers/detail",
     "/v2.0/floatingips",
@@ -45,15 +45,15 @@ const SHARED: [&str; 12] = [
 const CONTROL_PLANE: u64 = 3;
 const WORKERS: u64 = 3;
 
-/// The results.
+/// Results of all runs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) machine: String,
     pub(super) runs: Vec<Run>,
-    /// The additional requests of a cluster with one more worker, without shared lists.
+    /// Additional requests of a cluster with one more worker, without shared lists.
     pub(super) requests_per_worker: u64,
-    /// The requests of a cluster without those of its machines and without shared lists.
+    /// Requests of a cluster without its machines, without shared lists.
     pub(super) requests_per_cluster: u64,
     /// Requests in ten idle minutes.
     pub(super) idle: Vec<Idle>,
@@ -68,7 +68,7 @@ pub(super) struct Idle {
     pub(super) requests: u64,
 }
 
-/// One run.
+/// Figures of one run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run {
@@ -81,11 +81,11 @@ pub(super) struct Run {
     /// Shared lists.
     pub(super) shared_lists: u64,
     pub(super) by_route: Vec<Route>,
-    /// The longest chain of cloud operations, in seconds; 0 without latency.
+    /// Critical path of cloud operations, in seconds; 0 without latency.
     pub(super) chain_seconds: f64,
 }
 
-/// The number of calls of a route.
+/// Number of calls of a route.
 #[derive(Debug, Serialize)]
 pub(super) struct Route {
     pub(super) service: String,
@@ -94,8 +94,7 @@ pub(super) struct Route {
     pub(super) count: u64,
 }
 
-/// How long a cluster is idle after it is ready, before its requests are counted: the intervals of the lists grow while
-/// nothing changes.
+/// Idle time of a ready cluster before its requests are counted: the intervals of the lists grow while nothing changes.
 const SETTLING: Duration = Duration::from_secs(300);
 const IDLE: Duration = Duration::from_secs(600);
 /// Numbers of workers of the idle clusters.
@@ -182,7 +181,7 @@ fn measure(binary: &Path, latency: &str, workers: u64) -> anyhow::Result<Run> {
     })
 }
 
-/// Counts the requests of idle clusters, all concurrently.
+/// Counts the requests of [`Idle`] clusters, all concurrently.
 fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
     let mut running = Vec::new();
     for workers in IDLE_WORKERS {
@@ -207,7 +206,7 @@ fn idle_minutes(binary: &Path) -> anyhow::Result<Vec<Idle>> {
     Ok(idle)
 }
 
-/// The number of calls of each route of the simulated cloud so far.
+/// Number of calls of each [`Route`] of the simulated cloud so far.
 fn requests(simulator: &str) -> anyhow::Result<Vec<Route>> {
     let (status, counts) = process::get(simulator, "/_simulator/requests")?;
     if status != 200 {
@@ -238,7 +237,7 @@ fn routes(counts: &Value) -> Vec<Route> {
         .collect()
 }
 
-/// The total size of all SQLite files below `directory`, in bytes.
+/// Total size of all SQLite files below `directory`, in bytes.
 fn bytes_below(directory: &Path) -> u64 {
     let mut total = 0;
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {

@@ -1,7 +1,7 @@
 //! `bench nodes`: a real Kubernetes, and clusters of real machines, by the scripts of tests/kubernetes and tests/nodes.
 //!
-//! The scripts print the time of each step; the figures are sums of these. Programs and images are built before the
-//! clock starts.
+//! The scripts print the time of each step; the figures are sums of steps. Programs and images are built before the
+//! measurement.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,20 +12,20 @@ use serde::Serialize;
 
 use super::load;
 
-/// The step up to which a cluster is being created.
+/// Last step of the creation of a cluster.
 const LAST_STEP: &str = "Cluster Available, Machines Running";
 
-/// The results.
+/// Results of all scripts.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) machine: String,
-    /// The load of the last minute, before and after.
+    /// Load average of the last minute, before and after.
     pub(super) load: [f64; 2],
     pub(super) figures: Vec<Figure>,
 }
 
-/// A figure and its target.
+/// Figure with its target.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figure {
@@ -61,10 +61,10 @@ pub(crate) fn run(root: &Path, binary: Option<PathBuf>, json: bool) -> anyhow::R
     crate::print(&table(&report))
 }
 
-/// `tests/kubernetes/node`: up, check, down.
+/// Figures of `tests/kubernetes/node`: up, check, down.
 fn nodes(root: &Path) -> anyhow::Result<Vec<Figure>> {
     let script = || Script::new(root, "tests/kubernetes/node");
-    // Builds the programs and images.
+    // The first `up` builds programs and images.
     script().run(&["up"])?;
     script().run(&["down", "--keep-images"])?;
     let mut figures = Vec::new();
@@ -85,7 +85,7 @@ fn nodes(root: &Path) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The figures in the output of `tests/nodes/end-to-end`.
+/// [`Figure`]s in the output of `tests/nodes/end-to-end`.
 fn machines(text: &str, counts: &[String; 2], target: f64) -> anyhow::Result<Vec<Figure>> {
     let name = format!("{} + {}", counts[0], counts[1]);
     let mut ready = 0.0;
@@ -142,7 +142,7 @@ fn machines(text: &str, counts: &[String; 2], target: f64) -> anyhow::Result<Vec
     Ok(figures)
 }
 
-/// A step and its seconds, of a line such as `two replicas run    2.2 s`.
+/// Step and seconds in a line such as `two replicas run    2.2 s`.
 pub(super) fn step(line: &str) -> Option<(&str, f64)> {
     let rest = line.strip_suffix(" s")?;
     let (what, seconds) = rest.rsplit_once(' ')?;
@@ -168,7 +168,7 @@ pub(super) fn table(report: &Report) -> String {
     text
 }
 
-/// A script of this repository.
+/// Script of this repository.
 pub(super) struct Script {
     command: Command,
     name: String,
@@ -187,7 +187,7 @@ impl Script {
         self
     }
 
-    /// Runs it, and returns its standard output.
+    /// Runs the script, and returns its standard output.
     pub(super) fn run(mut self, arguments: &[&str]) -> anyhow::Result<String> {
         let command = format!("{} {}", self.name, arguments.join(" "));
         let output = self

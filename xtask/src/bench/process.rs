@@ -1,4 +1,4 @@
-//! The measured binary in a separate process.
+//! Measured binary in a separate process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,14 +10,14 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// The variable of the templates that names the machines' network, and one with room for 500 machines: the default has room
-/// for 250.
+/// Variable of the templates with the network of the machines, and a value with room for 500 machines; the default has
+/// room for 250.
 pub(super) const NETWORK: (&str, &str) = ("NODE_CIDR", "10.6.0.0/21");
 
-/// A running `ferrostack up`. Dropping it ends the process.
+/// Running `ferrostack up`. Dropping ends the process.
 pub(super) struct Up {
     child: Child,
-    /// What it prints, read at once: a process whose output nobody reads stands still.
+    /// Lines of the output, read without delay: a process blocks on a full pipe.
     lines: mpsc::Receiver<std::io::Result<String>>,
 }
 
@@ -51,7 +51,7 @@ impl Up {
         let stdout = child.stdout.take().context("the output of the process")?;
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
-            // Fails when there is nobody left to tell.
+            // Fails if the receiver is gone.
             BufReader::new(stdout)
                 .lines()
                 .try_for_each(|line| sender.send(line))
@@ -59,12 +59,12 @@ impl Up {
         Ok(Self { child, lines })
     }
 
-    /// Reads progress until the cluster is ready, and returns that line.
+    /// Reads progress until the cluster is ready, and returns the last line.
     pub(super) fn wait_until_ready(&mut self) -> anyhow::Result<Value> {
         Ok(self.events_until_ready()?.1)
     }
 
-    /// Reads progress until everything is ready, and returns it with the line that says so.
+    /// Reads progress until everything is ready, and returns all events and the last line.
     pub(super) fn events_until_ready(&mut self) -> anyhow::Result<(Vec<Value>, Value)> {
         let mut events = Vec::new();
         loop {
@@ -81,9 +81,9 @@ impl Up {
         }
     }
 
-    /// The next line; none at the end.
+    /// Next line; `None` at the end of the output.
     fn event(&mut self) -> anyhow::Result<Option<Value>> {
-        // Ended with the output.
+        // The sender is dropped at the end of the output.
         let Ok(line) = self.lines.recv() else {
             return Ok(None);
         };
@@ -91,22 +91,22 @@ impl Up {
         Ok(Some(serde_json::from_str(&line).with_context(|| line)?))
     }
 
-    /// The maximum resident memory of the process so far.
+    /// Maximum resident memory of the process so far.
     pub(super) fn peak_rss_megabytes(&self) -> anyhow::Result<f64> {
         Ok(self.status("VmHWM")? * 1024.0 / 1e6)
     }
 
-    /// Resident memory of the process that is not backed by a file.
+    /// Resident memory of the process without a file behind it.
     pub(super) fn anonymous_megabytes(&self) -> anyhow::Result<f64> {
         Ok(self.status("RssAnon")? * 1024.0 / 1e6)
     }
 
-    /// The number of threads.
+    /// Number of threads.
     pub(super) fn threads(&self) -> anyhow::Result<f64> {
         self.status("Threads")
     }
 
-    /// A number in `/proc/PID/status`.
+    /// Number in a field of `/proc/PID/status`.
     fn status(&self, field: &str) -> anyhow::Result<f64> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(&path)?;
@@ -119,7 +119,7 @@ impl Up {
         Ok(number.parse()?)
     }
 
-    /// The processor time of all threads so far, in user and kernel mode.
+    /// Processor time of all threads so far, in user and kernel mode.
     pub(super) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         let path = format!("/proc/{}/stat", self.child.id());
         let stat = std::fs::read_to_string(&path)?;
@@ -134,7 +134,7 @@ impl Up {
         Ok(ticks / rustix::param::clock_ticks_per_second() as f64)
     }
 
-    /// Asks the process to end, waits for it, and returns what it said.
+    /// Terminates the process, waits for its end, and returns the remaining events.
     pub(super) fn stop_with_events(mut self) -> anyhow::Result<Vec<Value>> {
         self.terminate()?;
         let mut events = Vec::new();
@@ -145,7 +145,7 @@ impl Up {
         Ok(events)
     }
 
-    /// Asks the process to end, and waits for it.
+    /// Terminates the process, and waits for its end.
     pub(super) fn stop(mut self) -> anyhow::Result<()> {
         self.terminate()?;
         self.ended()
@@ -174,7 +174,7 @@ impl Drop for Up {
     }
 }
 
-/// A GET of a plain HTTP server on loopback: status and body.
+/// GET of a plain HTTP server on loopback: status and body.
 pub(super) fn get(base_url: &str, path: &str) -> anyhow::Result<(u16, String)> {
     let host = base_url.strip_prefix("http://").context("an http:// URL")?;
     let mut stream = TcpStream::connect(host).with_context(|| host.to_owned())?;

@@ -1,7 +1,7 @@
-//! `bench scale`: many clusters of several shapes in one `ferrostack up`, one cluster more, and what they cost at rest.
+//! `bench scale`: many clusters of several shapes in one `ferrostack up`, one more cluster, and the cost at rest.
 //!
-//! Each shape is a process with an empty data directory and a simulated cloud with guests that answers at once. Its clusters
-//! are created together, from one template; one more is then applied as a user does it.
+//! Each [`Shape`] is a process with an empty data directory and a simulated cloud with guests, without latency. Its
+//! clusters are created together, from one template; one more is then applied as by a user.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -20,13 +20,13 @@ use crate::https::{Access, Client};
 
 mod access;
 
-/// How long a run is at rest before it is observed.
+/// Pause before a run at rest is observed.
 const SETTLING: Duration = Duration::from_secs(30);
-/// How often the further cluster is looked at.
+/// Interval of looks at the further cluster.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time for the further cluster.
+/// Time limit for the further cluster.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The name of the further cluster.
+/// Name of the further cluster.
 const FURTHER: &str = "further";
 
 /// Arguments of `bench scale`.
@@ -46,12 +46,12 @@ pub(crate) struct Arguments {
         default_value = "100x1+0,50x1+1,10x3+10,3x3+50,1x3+500"
     )]
     shapes: Vec<Shape>,
-    /// Seconds that are observed at rest.
+    /// Duration of the observation at rest, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     idle: u64,
 }
 
-/// Clusters of the same size.
+/// Number of clusters of the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shape {
@@ -81,7 +81,7 @@ impl FromStr for Shape {
     }
 }
 
-/// The results.
+/// Results of all shapes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
@@ -89,27 +89,27 @@ struct Report {
     runs: Vec<Figures>,
 }
 
-/// The figures of one shape.
+/// Figures of one [`Shape`].
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures {
     shape: Shape,
-    /// Until all clusters are available.
+    /// Time until all clusters are available.
     seconds_to_ready: f64,
     cpu_seconds: f64,
-    /// Until one more cluster of this size is available, beside the others.
+    /// Time until one more cluster of this size is available, beside the others.
     further_seconds: f64,
     further_cpu_seconds: f64,
-    /// The most memory until then.
+    /// Maximum memory until then.
     peak_rss_megabytes: f64,
-    /// Of one core.
+    /// Percentage of one core.
     idle_cpu_percent: f64,
     idle_reconciles_per_minute: f64,
     /// Requests to the management API without watches.
     idle_requests_per_minute: f64,
 }
 
-/// A row of the table.
+/// Row of the table: label and value.
 type Row = (&'static str, fn(&Figures) -> f64);
 
 const ROWS: [Row; 10] = [
@@ -202,14 +202,14 @@ async fn measure(
         peak_rss_megabytes,
         idle_cpu_percent: (after - before) / elapsed * 100.0,
         idle_reconciles_per_minute: (then.reconciles - counted.reconciles) / elapsed * 60.0,
-        // One of them is the first reading itself.
+        // The first reading itself is one of the requests.
         idle_requests_per_minute: (then.requests - counted.requests - 1.0).max(0.0) / elapsed
             * 60.0,
     })
 }
 
 impl Shape {
-    /// The flags of `up` and of `generate cluster`.
+    /// Flags of `up` and of `generate cluster`.
     fn flags(self) -> [String; 4] {
         [
             "--control-plane-machine-count".to_owned(),
@@ -230,7 +230,7 @@ impl std::fmt::Display for Shape {
     }
 }
 
-/// Generates and applies one more cluster.
+/// Generates and applies one more cluster of the [`Shape`].
 fn add(binary: &Path, data: &Path, shape: Shape) -> anyhow::Result<()> {
     let generated = Command::new(binary)
         .args(["generate", "cluster", FURTHER, "--data-dir"])
@@ -281,7 +281,7 @@ async fn available(access: &Access) -> anyhow::Result<()> {
     )
 }
 
-/// Counters of the process.
+/// Counters of the process, from its metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counts {
     reconciles: f64,

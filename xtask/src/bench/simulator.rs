@@ -15,23 +15,23 @@ use serde::Serialize;
 use super::{build, machine};
 use crate::simulated::{Client, Simulator};
 
-/// Servers in the filled cloud, each with one port.
+/// Number of servers in the filled cloud, each with one port.
 const SERVERS: usize = 10_000;
-/// The number of servers in the measured list: Nova's largest page.
+/// Number of servers in the measured list: Nova's largest page.
 const PAGE: usize = 1_000;
-/// The number of connections that generate load.
+/// Number of connections that generate load.
 const CONNECTIONS: usize = 4;
-/// The number of starts.
+/// Number of starts.
 const STARTS: usize = 11;
-/// How long the load lasts.
+/// Duration of the load.
 const LOAD: Duration = Duration::from_secs(10);
 
-/// The results.
+/// Results of the measurement.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
-    /// From exec to the first answer, a token: the median.
+    /// Median from exec to the first answer, a token.
     start_milliseconds: f64,
     servers: usize,
     user_data_bytes: usize,
@@ -41,13 +41,13 @@ struct Report {
     mixed: load::Mixed,
 }
 
-/// GET /servers/detail?limit=1000, including its transfer and the parsing of the head.
+/// Times of GET /servers/detail?limit=1000, including the transfer and the parsing of the head.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct List {
-    /// The first list, for which each server must be serialised.
+    /// First list: each server must be serialised.
     first_milliseconds: f64,
-    /// The median of the later ones.
+    /// Median of the later lists.
     median_milliseconds: f64,
     worst_milliseconds: f64,
     megabytes: f64,

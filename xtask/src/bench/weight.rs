@@ -1,7 +1,7 @@
-//! `bench weight`: what a release build costs, and what the binary consists of, by crate.
+//! `bench weight`: cost of a release build, and share of each crate in the binary.
 //!
-//! Everything is built from nothing in a target directory of its own, in which the compiler is run by a script that
-//! records its processor time. The size of a crate is that of the functions whose symbols name it first.
+//! Everything is built from scratch in a separate target directory, where a script runs the compiler and records the
+//! processor time. The size of a crate is the size of all functions whose symbols begin with its name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,17 +19,17 @@ use super::machine;
 
 mod symbols;
 
-/// Crates in the table; the others are one line.
+/// Number of crates in the table; all others are one line.
 const ROWS: usize = 30;
 
-/// The results.
+/// Results of a build.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     machine: String,
-    /// Of the compiler and of what it starts, for all crates.
+    /// Processor time of the compiler and its child processes, for all crates.
     compiler_cpu_seconds: f64,
-    /// Of the whole build, C and build scripts included.
+    /// Processor time of the whole build, with C and build scripts.
     cpu_seconds: f64,
     wall_seconds: f64,
     binary_bytes: u64,
@@ -103,13 +103,13 @@ fn build(root: &Path, target: &Path, log: &Path) -> anyhow::Result<f64> {
     seconds(last).with_context(|| format!("the time of the build: {text}"))
 }
 
-/// `USER SYSTEM` in seconds.
+/// Sum of `USER SYSTEM`, in seconds.
 fn seconds(line: &str) -> Option<f64> {
     let (user, system) = line.split_once(' ')?;
     Some(user.parse::<f64>().ok()? + system.parse::<f64>().ok()?)
 }
 
-/// The processor time of each crate, from lines like `crate USER SYSTEM`.
+/// Processor time of each crate, from lines like `crate USER SYSTEM`.
 fn times(log: &str) -> BTreeMap<String, f64> {
     let mut all = BTreeMap::new();
     for line in log.lines() {
@@ -122,7 +122,7 @@ fn times(log: &str) -> BTreeMap<String, f64> {
     all
 }
 
-/// The names of all crates of the binary, as the compiler writes them.
+/// Names of all crates of the binary, in the compiler's spelling.
 fn crates(root: &Path) -> anyhow::Result<Vec<String>> {
     let output = Command::new("cargo")
         .args(["metadata", "--locked", "--format-version", "1"])
@@ -136,7 +136,7 @@ fn crates(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(names.map(|name| name.replace('-', "_")).collect())
 }
 
-/// The size of the binary without symbols.
+/// Size of the binary without symbols.
 fn stripped(binary: &Path, target: &Path) -> anyhow::Result<u64> {
     let stripped: PathBuf = target.join("ferrostack.stripped");
     let status = Command::new("strip")
@@ -150,7 +150,7 @@ fn stripped(binary: &Path, target: &Path) -> anyhow::Result<u64> {
     Ok(fs::metadata(&stripped)?.len())
 }
 
-/// One row for each crate, the most expensive first.
+/// One [`Row`] for each crate, the most expensive first.
 fn rows(times: BTreeMap<String, f64>, sizes: BTreeMap<String, u64>) -> Vec<Row> {
     let mut all: BTreeMap<String, Row> = BTreeMap::new();
     for (name, time) in times {

@@ -1,19 +1,19 @@
-//! The pages as the book has them, and its table of contents.
+//! Pages of the book, and its table of contents.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::tidy::links;
 
-/// A page by its path from the root of the repository, which it has in the book as well.
+/// Page, by its path from the root of the repository, also used in the book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) name: String,
-    /// Markdown.
+    /// Content in Markdown.
     pub(super) text: String,
 }
 
-/// The parts of the book, each with the folder of its pages.
+/// Parts of the book, each with the folder of its pages.
 const PARTS: [(&str, &str); 5] = [
     ("Get started", "docs/get-started/"),
     ("Guides", "docs/guides/"),
@@ -21,20 +21,20 @@ const PARTS: [(&str, &str); 5] = [
     ("The project", "docs/project/"),
     ("Decisions", "docs/adr/"),
 ];
-/// The first page.
+/// First page.
 const FRONT: &str = "index.md";
-/// The index by reader.
+/// Index by reader.
 const INDEX: &str = "docs/index.md";
 
-/// A table of contents that refers to each page once.
+/// Book: all pages, for a table of contents with each page once.
 #[derive(Debug)]
 pub(super) struct Book {
     pages: Vec<Page>,
 }
 
 impl Book {
-    /// Links to what is not in the book, such as scripts, become text. The page of a folder has the name that it has on a
-    /// site, to which mdBook leads no link from the other.
+    /// Book of these [`Page`]s. Links to files outside the book, such as scripts, become text. The page of a folder
+    /// gets its name on a site, `index.md`, since mdBook does not rewrite links to `README.md`.
     pub(super) fn new(pages: Vec<Page>) -> Self {
         let known: BTreeSet<_> = pages.iter().map(|page| page.name.clone()).collect();
         let pages = pages.into_iter().map(|page| Page {
@@ -50,7 +50,7 @@ impl Book {
         &self.pages
     }
 
-    /// `SUMMARY.md`: the front page and the index, the pages of each folder, and last those beside them.
+    /// `SUMMARY.md`: front page and index, pages of each folder, and last the pages outside the folders.
     pub(super) fn summary(&self) -> String {
         let mut summary = String::from("# Summary\n\n");
         let of_folder = |folder: &str| {
@@ -59,7 +59,7 @@ impl Book {
                 .iter()
                 .filter(|page| page.name.starts_with(folder));
             let mut pages: Vec<&Page> = found.collect();
-            // The page of the folder itself comes first.
+            // The page of the folder comes first.
             pages.sort_by_key(|page| (!page.name.ends_with("/index.md"), &page.name));
             pages
         };
@@ -88,7 +88,7 @@ impl Book {
 }
 
 impl Page {
-    /// The first heading.
+    /// First heading.
     fn title(&self) -> &str {
         let first = self.text.lines().find_map(|line| line.strip_prefix("# "));
         first.unwrap_or(&self.name)
@@ -100,7 +100,7 @@ impl Page {
     }
 }
 
-/// The text of a page, in which links to files that are neither pages of the book nor pictures are their text alone.
+/// Text of a [`Page`], in which links to files other than pages and pictures of the book are plain text.
 fn without_links_outside(page: &Page, known: &BTreeSet<String>) -> String {
     let mut text = String::with_capacity(page.text.len());
     let mut rest = page.text.as_str();
@@ -118,7 +118,7 @@ fn without_links_outside(page: &Page, known: &BTreeSet<String>) -> String {
     text
 }
 
-/// The name of a page on a site.
+/// Name of a page on a site.
 fn on_a_site(name: &str) -> String {
     match name.contains("://") {
         true => name.to_owned(),
@@ -126,7 +126,7 @@ fn on_a_site(name: &str) -> String {
     }
 }
 
-/// Where the label of the next link is, its target, and where the link ends.
+/// Next link: range of its label, target, and end.
 fn next_link(text: &str) -> Option<(Range<usize>, &str, usize)> {
     let mut from = 0;
     loop {
@@ -143,7 +143,7 @@ fn next_link(text: &str) -> Option<(Range<usize>, &str, usize)> {
     }
 }
 
-/// True if a link of the page `from` leads to a page of the book, to a picture of it, or to another site.
+/// True if a link of the page `from` leads to a page or picture of the book, or to another site.
 fn is_inside(from: &str, target: &str, known: &BTreeSet<String>) -> bool {
     let file = target.split('#').next().unwrap_or_default();
     if file.is_empty() || file.contains("://") || file.starts_with("mailto:") {

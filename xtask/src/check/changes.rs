@@ -1,4 +1,4 @@
-//! The files that changed since a commit, those that are not committed among them.
+//! Files that changed since a commit, including uncommitted ones.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,10 +8,10 @@ use anyhow::{Context, bail, ensure};
 #[cfg(test)]
 mod tests;
 
-/// The branches that work parts from.
+/// Main branches, in order of preference.
 const MAIN: [&str; 2] = ["origin/main", "main"];
 
-/// The commit at which HEAD parted from `reference`, or from the main branch.
+/// Commit at which HEAD parted from `reference`, or from the main branch.
 ///
 /// # Errors
 ///
@@ -30,7 +30,7 @@ pub(super) fn base(root: &Path, reference: Option<&str>) -> anyhow::Result<Strin
     bail!("there is no {}: say --since REF", MAIN.join(" and no "))
 }
 
-/// The files that differ from `base`: changed, deleted, renamed (both names), and those that git does not know yet.
+/// Files that differ from `base`: changed, deleted, renamed (both names), and untracked.
 pub(super) fn since(root: &Path, base: &str) -> anyhow::Result<Vec<String>> {
     let changed = git(
         root,

@@ -1,4 +1,4 @@
-//! Which tests are of the files that changed, and of what uses them: a function of their names and of the manifests.
+//! Tests of the changed files and of everything that uses them: a function of names and manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,7 +22,7 @@ const EVERYTHING: [&str; 5] = [
     ".cargo/",
 ];
 
-/// The crates whose tests run the seeds of the fuzz targets.
+/// Crates whose tests run the seeds of the fuzz targets.
 const CORPORA: [&str; 6] = [
     "crates/apimachinery",
     "crates/apiserver",
@@ -32,8 +32,8 @@ const CORPORA: [&str; 6] = [
     "crates/simulator",
 ];
 
-/// What files that are of no crate alone are tested by: of all rows whose path a name begins with, those with the longest path.
-/// Crates are in folders.
+/// Tests of files that belong to no single crate. Of all rows whose path is a prefix of the file's name, the ones with
+/// the longest path count. Crates are in folders.
 const FILES: [(&str, Tested); 15] = [
     ("config/", Tested::Crate("crates/api")),
     (".ci/", Tested::Crate("xtask")),
@@ -52,7 +52,7 @@ const FILES: [(&str, Tested); 15] = [
     ("tests/openstack/scenario/", Tested::Cloud),
 ];
 
-/// What is compared with real systems besides: the files of the comparison and what it is about.
+/// Additional comparisons with real systems: path of the files, and test of the comparison.
 const COMPARED: [(&str, &str); 7] = [
     ("crates/apimachinery/", API_SERVER),
     ("crates/apiserver/", API_SERVER),
@@ -63,12 +63,12 @@ const COMPARED: [(&str, &str); 7] = [
     ("config/crd/", API_SERVER),
 ];
 
-/// The crate of the programs, to which the suite belongs.
+/// Crate of the programs, which has the suite.
 const PROGRAM: &str = "crates/ferrostack";
 const SUITE: &str = "suite";
 const API_SERVER: &str = "apiserver_differential";
 const CLOUD: &str = "openstack_differential";
-/// The scenario for changes of the crate of the programs, and of what the scenarios share.
+/// Scenario for changes of the crate of the programs, and of modules shared by scenarios.
 const MAIN_JOB: &str = "main_job";
 /// Files of the suite without a test.
 const SHARED: [&str; 6] = [
@@ -83,51 +83,51 @@ const SHARED: [&str; 6] = [
 #[derive(Clone, Copy, Debug)]
 enum Tested {
     Nothing,
-    /// They count as files of the crate in this folder.
+    /// The files count as files of the crate in this folder.
     Crate(&'static str),
-    /// The seeds of the fuzz targets, as ordinary tests.
+    /// Seeds of the fuzz targets, as ordinary tests.
     Corpora,
-    /// A scenario of the suite.
+    /// Scenario of the suite.
     Scenario(&'static str),
-    /// The scenario that the file is.
+    /// Scenario in the file itself.
     Suite,
-    /// The embedded API server held to the real one.
+    /// Comparison of the embedded API server with the real one.
     ApiServer,
-    /// The simulated cloud held to the real one.
+    /// Comparison of the simulated cloud with the real one.
     Cloud,
 }
 
-/// A package of the workspace.
+/// Package of the workspace.
 #[derive(Clone, Debug)]
 pub(super) struct Package {
-    /// Below the root.
+    /// Folder below the root.
     folder: String,
-    /// The folders of the packages of the workspace that it uses.
+    /// Folders of workspace packages among the dependencies.
     uses: BTreeSet<String>,
-    /// Those that its tests alone use.
+    /// Folders of workspace packages among the dev-dependencies alone.
     tests_use: BTreeSet<String>,
 }
 
-/// Which tests of a package run.
+/// Part of a package's tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    /// Those within its library and its programs.
+    /// Tests within the library and the programs.
     Units,
     All,
 }
 
-/// Which tests run, and why.
+/// Selected tests, with reasons.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    /// By folder.
+    /// [`Part`] and reason, by folder.
     packages: BTreeMap<String, (Part, String)>,
-    /// By folder and name: the filters, and why. Without filters all of it runs.
+    /// Filters and reason, by folder and name. Without filters, the whole program runs.
     tests: BTreeMap<(String, String), (BTreeSet<String>, String)>,
-    /// Changed files of which nothing is tested here.
+    /// Changed files without a test here.
     untested: Vec<String>,
 }
 
-/// Selects the tests; with `full` all tests of all that is affected.
+/// [`Selection`] for changed files; with `full` all tests of everything affected.
 pub(super) fn select(packages: &[Package], changed: &[String], full: bool) -> Selection {
     let mut selection = Selection::default();
     for name in changed {
@@ -184,7 +184,7 @@ impl Selection {
         }
     }
 
-    /// The first reason stays, and the larger part.
+    /// Adds a package. The first reason and the larger [`Part`] win.
     fn package(&mut self, folder: &str, part: Part, why: String) {
         let entry = self.packages.entry(folder.to_owned());
         let (known, _) = entry.or_insert((part, why));
@@ -207,7 +207,7 @@ impl Selection {
         }
     }
 
-    /// The programs that run, with the filters of each: first those of what changed.
+    /// Programs to run, with filters for each, first the ones of changed packages.
     pub(super) fn programs<'a>(
         &self,
         executables: &'a [Executable],
@@ -263,7 +263,7 @@ impl fmt::Display for Selection {
     }
 }
 
-/// The scenario that a file of the suite is, or a part of: those of one scenario are in a directory of its name.
+/// Scenario of a file of the suite: the file, or the directory with the scenario's name.
 fn scenario(name: &str) -> &str {
     let below = name.strip_prefix("tests/suite/").unwrap_or(name);
     let file = below.split('/').next().unwrap_or_default();
@@ -275,13 +275,13 @@ fn scenario(name: &str) -> &str {
     }
 }
 
-/// Whether a name is that path, or below it if the path is a folder.
+/// True if `name` is the path, or below it if the path is a folder.
 fn is_at(name: &str, path: &str) -> bool {
     name == path || (path.ends_with('/') && name.starts_with(path))
 }
 
-/// The packages that use the changed ones, each with the one that it uses. Those whose tests alone use one are the last of
-/// their line: what uses them does not contain it.
+/// Transitive users of the changed packages, each with the dependency in question. A package that uses a changed one
+/// only in tests ends its line: its own users do not contain the change.
 fn users(packages: &[Package], changed: &[String]) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut open: Vec<String> = changed.to_vec();
@@ -302,7 +302,7 @@ fn users(packages: &[Package], changed: &[String]) -> BTreeMap<String, String> {
     found
 }
 
-/// The packages of the workspace, from `cargo metadata`.
+/// [`Package`]s of the workspace, from `cargo metadata`.
 pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
     parse(root, &String::from_utf8_lossy(&workspace::metadata(root)?))
 }
@@ -319,9 +319,9 @@ fn parse(root: &Path, metadata: &str) -> anyhow::Result<Vec<Package>> {
     }
     #[derive(Deserialize)]
     struct Dependency {
-        /// `dev` or `build`; absent for ordinary ones.
+        /// `dev` or `build`; absent for an ordinary dependency.
         kind: Option<String>,
-        /// Of a package of the workspace.
+        /// Path of a package of the workspace.
         path: Option<String>,
     }
     let below = |path: &str| {

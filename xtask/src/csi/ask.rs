@@ -1,4 +1,4 @@
-//! One request to a driver, and its answer as a value.
+//! One request to a driver, and its answer as a JSON value.
 
 use std::collections::BTreeMap;
 
@@ -21,19 +21,19 @@ use serde_json::{Value, json};
 
 use super::script::{Call, Step};
 
-/// A list that has more pages goes on for ever.
+/// Maximum number of pages: a longer list never ends.
 const PAGES: usize = 20;
 
-/// What one request needs beside its step, whose names are resolved.
+/// Contexts for a request, beside its [`Step`] with resolved names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contexts {
-    /// What CreateVolume has answered for the volume.
+    /// Volume context in the answer to CreateVolume.
     pub(super) volume: BTreeMap<String, String>,
-    /// What ControllerPublishVolume has answered for it.
+    /// Publish context in the answer to ControllerPublishVolume.
     pub(super) publish: BTreeMap<String, String>,
 }
 
-/// Asks, and returns what is compared.
+/// Sends the request of a [`Step`], and returns the compared part of the answer.
 pub(super) async fn ask(client: &Client, step: &Step, contexts: &Contexts) -> Result<Value, Error> {
     match step.call {
         Call::Cloud => Ok(Value::Null),
@@ -346,7 +346,7 @@ async fn snapshots(client: &Client, step: &Step) -> Result<Value, Error> {
     }
 }
 
-/// The pages of a list. The order of a list is its server's: which entries are on one page alone cannot be compared.
+/// Pages of a list. The server chooses the order, so only the whole list can be compared, not its pages.
 struct Pages<'a> {
     step: &'a Step,
     token: String,
@@ -364,7 +364,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// Adds a page; the list, if that was the last one.
+    /// Adds a page; returns the list after the last page.
     fn add(&mut self, entries: Vec<Value>, next: String) -> Option<Value> {
         let is_one = !self.step.pages;
         if is_one && self.step.max > 0 {
@@ -412,7 +412,7 @@ fn snapshot(snapshot: &Snapshot) -> Value {
         "ready": snapshot.ready_to_use, "time": snapshot.creation_time.is_some()})
 }
 
-/// Words as the fields of an object, whose order means nothing.
+/// Words as the fields of an object, for a comparison without order.
 fn words(words: impl Iterator<Item = String>) -> Value {
     let named = words.map(|word| {
         let word = word.replace(|c: char| !c.is_ascii_alphanumeric(), " ");

@@ -1,5 +1,5 @@
-//! What a hypervisor does: a loop device with a link in `/dev/disk/by-id` for each volume that a server has. And what the
-//! metadata service says of the server.
+//! Role of a hypervisor, with a loop device and a link in `/dev/disk/by-id` for each volume of a server; and the
+//! metadata service of the server.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -13,16 +13,16 @@ use anyhow::{Context, bail};
 
 use super::world::World;
 
-/// Where drivers look for disks.
+/// Directory in which drivers search disks.
 const LINKS: &str = "/dev/disk/by-id";
-/// Where the metadata service is.
+/// Address of the metadata service.
 const METADATA: &str = "169.254.169.254:80";
 
-/// The disks of one server.
+/// Disks of one server.
 pub(crate) struct Disks {
     directory: PathBuf,
     server: String,
-    /// The device and GiB of each volume.
+    /// Device and size in GiB of each volume.
     have: BTreeMap<String, (String, u64)>,
 }
 
@@ -37,7 +37,7 @@ impl Disks {
         })
     }
 
-    /// Brings disks, grows them and takes them away, as the cloud says.
+    /// Attaches, grows and detaches disks, following the state of the cloud.
     pub(crate) fn follow(&mut self, world: &mut World) -> anyhow::Result<()> {
         let mut wanted = BTreeMap::new();
         for volume in world.all("volumes")? {
@@ -68,7 +68,7 @@ impl Disks {
                 *has = size;
             }
             None => {
-                // What a former attachment has written is still there.
+                // Content written during a former attachment is kept.
                 resize(&file, size)?;
                 let device = losetup(&["-f", "--show", &file.to_string_lossy()])?;
                 symlink(&device, link(id))?;
@@ -91,7 +91,7 @@ impl Drop for Disks {
     fn drop(&mut self) {
         let left: Vec<String> = self.have.keys().cloned().collect();
         for id in left {
-            // The namespace ends with its mounts, and then the device does.
+            // The device goes with the mounts of the namespace.
             let _ = self.take_away(&id);
         }
     }
@@ -119,7 +119,7 @@ fn losetup(arguments: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8(ran.stdout)?.trim().to_owned())
 }
 
-/// Serves metadata of a server, as long as the process lives.
+/// Serves metadata of a server until the end of the process.
 pub(crate) fn serve_metadata(server: &str) -> anyhow::Result<()> {
     let facts = serde_json::json!({"uuid": server, "name": "node", "availability_zone": "nova", "devices": []});
     let body = facts.to_string();
@@ -130,7 +130,7 @@ pub(crate) fn serve_metadata(server: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(METADATA).context(METADATA)?;
     std::thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
-            // A client that went away asks again.
+            // A client that has gone asks again.
             let _ = stream.read(&mut [0; 4096]);
             let _ = stream.write_all(answer.as_bytes());
         }

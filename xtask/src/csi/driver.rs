@@ -1,4 +1,4 @@
-//! A driver as a process, and its client.
+//! Driver as a process, and its client.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -12,24 +12,24 @@ use tokio::net::UnixStream;
 use super::world::World;
 use crate::memory;
 
-/// The longest time of a call.
+/// Timeout of a call.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
-/// The longest time of a start.
+/// Timeout of a start.
 const START: Duration = Duration::from_secs(60);
-/// The largest answer.
+/// Maximum size of an answer, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// A program that is a driver.
+/// Program with a driver.
 #[derive(Clone, Debug)]
 pub(crate) enum Program {
-    /// The Go driver.
+    /// Path of the Go driver.
     Go(PathBuf),
-    /// `ferrostack`.
+    /// Path of `ferrostack`.
     Here(PathBuf),
 }
 
 impl Program {
-    /// `Go`, or `here`.
+    /// Name in messages: `Go` or `here`.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Go(_) => "Go",
@@ -49,21 +49,22 @@ impl Program {
     }
 }
 
-/// What a process serves.
+/// Service of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Half {
     Controller,
     Node,
 }
 
-/// A running driver. Dropping it ends the process.
+/// Running driver. Dropping ends the process.
 pub(crate) struct Driver {
     child: Child,
     client: Client,
 }
 
 impl Driver {
-    /// Starts a driver in the world's directory, with `name` for its socket and its log, and waits until it is ready.
+    /// Starts a [`Program`] in the directory of the world, with `name` for its socket and its log, and waits for its
+    /// readiness.
     pub(crate) async fn start(
         program: &Program,
         half: Half,
@@ -110,12 +111,12 @@ impl Driver {
         Ok(Self { child, client })
     }
 
-    /// The client.
+    /// gRPC client of the driver.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Resident memory of the process, and what of it is not backed by a file, in megabytes.
+    /// Resident memory of the process, and its part without a file behind it, in megabytes.
     pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
         memory::resident(self.child.id())
     }
@@ -127,7 +128,7 @@ impl Drop for Driver {
     }
 }
 
-/// A process that ends with it, unless it is taken.
+/// Child process, killed on drop unless taken.
 struct Guard(Option<Child>);
 
 impl Drop for Guard {
@@ -139,7 +140,7 @@ impl Drop for Guard {
 }
 
 fn end(child: &mut Child) {
-    // One that has ended already is no matter.
+    // Without effect if the process has ended.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -1,4 +1,4 @@
-//! Plays a group of requests on a cloud of its own.
+//! Play of a [`Group`] of requests on a new cloud.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,16 +16,16 @@ use super::world::World;
 use crate::differences::Played;
 use crate::differences::names::Names;
 
-/// The longest time of a request: the script has none for which a driver waits.
+/// Timeout of a request; no request of the script waits long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A request that takes longer is reported: the others wait for it.
+/// Duration above which a request is reported, since it delays all others.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// Before a request is repeated.
+/// Pause before a repetition.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Plays the group to two drivers, of which the second one may be the same program.
+/// Plays the group to two drivers, possibly of the same program.
 pub(super) async fn play(
     group: &Group,
     cloud: &Path,
@@ -104,7 +104,7 @@ async fn start(
     Ok(drivers)
 }
 
-/// Sorts the lists of an answer whose order is by ids or by time.
+/// Sorts lists of an answer that the drivers sort by id or by time.
 fn sort(answer: &mut Value) {
     let Value::Object(fields) = answer else {
         return;
@@ -120,7 +120,7 @@ fn sort(answer: &mut Value) {
     }
 }
 
-/// Whether a sidecar repeats its request.
+/// True if a sidecar would repeat the request.
 fn is_open(answered: &Result<Value, Error>) -> bool {
     match answered {
         Ok(answer) => answer["ready"] == false,
@@ -135,12 +135,12 @@ struct Play {
     disks: Option<Disks>,
     world: World,
     names: Names,
-    /// By the id of the volume.
+    /// [`Contexts`] by volume id.
     contexts: BTreeMap<String, Contexts>,
 }
 
 impl Play {
-    /// Plays a step: the answer that is compared, and the words of a refusal; nothing for a request to the cloud.
+    /// Plays a [`Step`]: the compared answer, and the message of a refusal; `None` for a request to the cloud.
     async fn step(&mut self, step: &Step) -> anyhow::Result<Option<(Value, String)>> {
         let resolved = self.resolved(step)?;
         if step.call == Call::Cloud {
@@ -214,7 +214,7 @@ impl Play {
         Ok(step)
     }
 
-    /// Keeps what later steps need of an answer.
+    /// Keeps parts of an answer for later steps.
     fn keep(&mut self, step: &Step, answer: &Value) -> anyhow::Result<()> {
         let id = answer["id"].as_str();
         if let (Some(name), Some(id)) = (&step.keep, id) {
@@ -236,7 +236,7 @@ impl Play {
         Ok(())
     }
 
-    /// A request to the cloud.
+    /// Sends a request to the cloud.
     fn cloud(&mut self, step: &Step) -> anyhow::Result<()> {
         let begun = Instant::now();
         let client = self.world.client(step.admin);
@@ -271,7 +271,7 @@ impl Play {
         Ok(())
     }
 
-    /// What is in the cloud, by name.
+    /// Objects left in the cloud, by name.
     fn left(&mut self) -> anyhow::Result<Value> {
         const FIELDS: &[(&str, &[&str])] = &[
             (

@@ -1,4 +1,4 @@
-//! The requests that are played to both drivers: `tests/csi/side-by-side.yaml`.
+//! Requests for both drivers: `tests/csi/side-by-side.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,43 +14,43 @@ pub(super) struct Script {
     pub(super) groups: Vec<Group>,
 }
 
-/// Requests that are played one after the other, on a cloud of their own.
+/// Sequence of requests, on a new cloud.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Group {
     pub(super) name: String,
-    /// The number of servers: `$node-0`, `$node-1`, ...
+    /// Number of servers: `$node-0`, `$node-1`, ...
     #[serde(default)]
     pub(super) servers: usize,
     /// Zones of Cinder, beside Nova's.
     #[serde(default)]
     pub(super) zones: Vec<String>,
-    /// The node halves run, too, on a machine that has the disks of `$node-0`.
+    /// Runs the node halves, too, on a machine with the disks of `$node-0`.
     #[serde(default)]
     pub(super) nodes: bool,
-    /// Some steps are of a second driver, which takes over from the first one.
+    /// Some steps are for a second driver, which takes over from the first.
     #[serde(default)]
     pub(super) handed_over: bool,
     pub(super) steps: Vec<Step>,
 }
 
-/// A request to a driver or to the cloud.
+/// Request to a driver or to the cloud.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Step {
-    /// What it is, of no other step of its group.
+    /// Unique name within the [`Group`].
     pub(super) is: String,
     pub(super) call: Call,
-    /// The second driver is asked.
+    /// Sends the request to the second driver.
     #[serde(default)]
     pub(super) second: bool,
-    /// The name of the id that is answered.
+    /// Name for the id in the answer.
     #[serde(default)]
     pub(super) keep: Option<String>,
-    /// The request is repeated, as by a sidecar, until it is answered with a final code and, for a snapshot, ready.
+    /// Repeats the request, as a sidecar would, until a final code or, for a snapshot, readiness.
     #[serde(default)]
     pub(super) repeated: bool,
-    /// One request for each of these, which is `$each`.
+    /// Sends one request for each value, available as `$each`.
     #[serde(default)]
     pub(super) each: Vec<Value>,
 
@@ -62,20 +62,20 @@ pub(super) struct Step {
     pub(super) node: String,
     #[serde(default)]
     pub(super) snapshot: String,
-    /// What a new volume is filled from.
+    /// Source volume of a new volume.
     #[serde(default)]
     pub(super) from_volume: Option<String>,
     #[serde(default)]
     pub(super) from_snapshot: Option<String>,
-    /// Required bytes, as GiB or as bytes; without either there is no range.
+    /// Required size, as GiB or as bytes; without either no range.
     #[serde(default)]
     pub(super) gib: Option<i64>,
     #[serde(default)]
     pub(super) bytes: Option<i64>,
-    /// The limit in bytes.
+    /// Limit in bytes.
     #[serde(default)]
     pub(super) limit: Option<i64>,
-    /// The access mode, as in csi.proto; `none` for no capability at all.
+    /// Access mode, as in csi.proto; `none` for no capability at all.
     #[serde(default)]
     pub(super) mode: Option<String>,
     #[serde(default)]
@@ -88,17 +88,17 @@ pub(super) struct Step {
     pub(super) parameters: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) secrets: BTreeMap<String, String>,
-    /// The zones of the topology, the preferred ones in this order.
+    /// Zones of the topology, with preference in this order.
     #[serde(default)]
     pub(super) in_zones: Vec<String>,
     #[serde(default)]
     pub(super) max: i32,
     #[serde(default)]
     pub(super) token: String,
-    /// All pages of a list, of at most `max` entries each.
+    /// Reads all pages of a list, of at most `max` entries each.
     #[serde(default)]
     pub(super) pages: bool,
-    /// Directories and files, relative to a directory of the play; absolute ones as they are.
+    /// Directories and files, relative to a directory of the play unless absolute.
     #[serde(default)]
     pub(super) staging: String,
     #[serde(default)]
@@ -106,7 +106,7 @@ pub(super) struct Step {
     #[serde(default)]
     pub(super) read_only: bool,
 
-    /// A request to the cloud.
+    /// Method of a request to the cloud.
     #[serde(default)]
     pub(super) method: String,
     #[serde(default)]
@@ -115,15 +115,15 @@ pub(super) struct Step {
     pub(super) body: Option<Value>,
     #[serde(default)]
     pub(super) admin: bool,
-    /// The request is repeated until it is answered with this status.
+    /// Repeats the request until this status.
     #[serde(default)]
     pub(super) until: Option<u16>,
 }
 
-/// What is asked for.
+/// Method of a request.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(super) enum Call {
-    /// A request to the cloud itself, by nobody's driver: no answer is compared.
+    /// Request to the cloud; its answer is not compared.
     #[default]
     Cloud,
     GetPluginInfo,
@@ -152,7 +152,7 @@ pub(super) enum Call {
 }
 
 impl Call {
-    /// Whether the node half is asked.
+    /// True for methods of the node half.
     pub(super) fn is_of_node(self) -> bool {
         matches!(
             self,
@@ -202,14 +202,14 @@ impl Script {
         Ok(script)
     }
 
-    /// The number of requests to a driver.
+    /// Number of requests to a driver.
     pub(super) fn requests(&self) -> usize {
         let steps = self.groups.iter().flat_map(|group| &group.steps);
         steps.filter(|step| step.call != Call::Cloud).count()
     }
 }
 
-/// A step for each of its values.
+/// Copies of a [`Step`], one for each of its values.
 fn expanded(step: Step) -> Vec<Step> {
     if step.each.is_empty() {
         return vec![step];

@@ -1,8 +1,8 @@
-//! `csi-side-by-side`: one script played to the Go driver and to ours, on equal simulated clouds; answers and what is left in
-//! the cloud are compared.
+//! `csi-side-by-side`: one script played to the Go driver and to ours, on equal simulated clouds, with a comparison of
+//! answers and of the objects left in the cloud.
 //!
-//! Groups in which a volume is handed over are also played with a first driver of one kind and a second of the other. What the
-//! second one answers is compared with what it answers about a volume of its own.
+//! A group with a handover of volumes is also played with a first driver of one kind and a second of the other. The
+//! answers of the second about a volume of the first are compared with its answers about its own.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -17,13 +17,13 @@ use crate::differences::page::{self, Page};
 use crate::differences::{Accepted, Difference, differences, plays};
 
 const SCRIPT: &str = "tests/csi/side-by-side.yaml";
-/// The differences that are accepted.
+/// File of the [`Accepted`] differences.
 const ACCEPTED: &str = "tests/csi/side-by-side-accepted.yaml";
 const PAGE: Page = Page {
     file: "docs/guides/cinder-csi.md",
     command: "cargo xtask csi-side-by-side --page",
 };
-/// What the metadata service of all plays says: nodes are not looked up.
+/// Server id from the metadata service of all plays; nodes are not looked up.
 const NODE: &str = "11111111-1111-4111-8111-111111111111";
 
 /// Arguments.
@@ -36,10 +36,10 @@ pub(crate) struct Arguments {
         default_value = "target/tools/cinder-csi-plugin"
     )]
     go: PathBuf,
-    /// The program to compare with it, and the simulated cloud.
+    /// The program to compare, and the simulated cloud.
     #[arg(long, value_name = "FILE", default_value = "target/debug/ferrostack")]
     binary: PathBuf,
-    /// Play the groups alone whose names contain this.
+    /// Play only the groups with this word in the name.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
     /// Play nothing; write the table of accepted differences to docs/guides/cinder-csi.md.
@@ -86,14 +86,14 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is played to.
+/// Programs in a play.
 struct Programs {
     go: Program,
     here: Program,
     cloud: PathBuf,
 }
 
-/// The first and the second driver of a play.
+/// First and second driver of a play.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cast {
     Go,

@@ -1,9 +1,9 @@
-//! `storage-tests`: the storage tests of Kubernetes (`tests/csi/external-storage`) as a table of docs/guides/cinder-csi.md, from
-//! the reports of their runs.
+//! `storage-tests`: storage tests of Kubernetes (`tests/csi/external-storage`) as a table of docs/guides/cinder-csi.md,
+//! from the reports of their runs.
 //!
-//! A report is what Ginkgo writes with `--json-report`, in a file `NAME.json` or `NAME-NUMBER.json`, where NAME says with which
-//! file system the tests ran. Every test has to be in one of the reports: it ran, the framework skipped it and said why, or its
-//! name has a mark of tests that are left out. Of a test that ran several times the last time counts.
+//! A [`Report`] is written by Ginkgo's `--json-report` to a file `NAME.json` or `NAME-NUMBER.json`, where NAME is the
+//! file system of the run. Every test must be in a report as [`End`] of one kind: it ran, the framework skipped it with
+//! a reason, or its name has a mark of left-out tests. The last of several runs of a test counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -19,7 +19,7 @@ const MARKS: Marks = Marks {
     before: "<!-- storage tests: begin -->\n",
     after: "<!-- storage tests: end -->\n",
 };
-/// Beyond it a report is not read: that of all tests has some MiB.
+/// Maximum size of a report in bytes: a report of all tests has some MiB.
 const LARGEST_REPORT: u64 = 256 << 20;
 
 /// Arguments.
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// Reports of Ginkgo.
     #[arg(value_name = "REPORT", required = true)]
     reports: Vec<PathBuf>,
-    /// A mark in the names of tests that no run has, and why, such as `[Slow]=takes minutes`.
+    /// A mark in the names of tests that no run has, and the reason, such as `[Slow]=takes minutes`.
     #[arg(long, value_name = "MARK=WHY", value_parser = mark)]
     left_out: Vec<(String, String)>,
     /// Write the table to docs/guides/cinder-csi.md.
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     write: bool,
 }
 
-/// One run.
+/// Report of one run.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Report {
@@ -61,25 +61,25 @@ struct Failure {
     message: String,
 }
 
-/// The place of a test in the table.
+/// Place of a test in the table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     group: String,
     test: String,
 }
 
-/// The end of a test with a kind of volume.
+/// End of a test with one kind of volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
-    /// Its file systems, each with whether it passed.
+    /// The test ran: file systems of its runs, each with true if passed.
     Ran(BTreeMap<String, bool>),
-    /// Why it does not apply, or is left out.
+    /// The test does not apply, or is left out, for this reason.
     Not(String),
-    /// No run had it, and nothing says why.
+    /// No run had the test, without a reason.
     Nowhere,
 }
 
-/// The ends of all tests, by their names and by the kinds of their volumes.
+/// [`End`]s of all tests, by name and by kind of volume.
 type Ends = BTreeMap<Name, BTreeMap<String, End>>;
 
 /// Prints the table, or writes it to the page.
@@ -112,14 +112,14 @@ fn read(file: &Path) -> anyhow::Result<Vec<Report>> {
     Ok(serde_json::from_str(&std::fs::read_to_string(file)?)?)
 }
 
-/// `xfs` of `…/xfs-2.json`.
+/// File system in the name of a report: `xfs` of `…/xfs-2.json`.
 fn file_system(file: &Path) -> String {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.split('-').next().unwrap_or_default();
     name.to_owned()
 }
 
-/// The table, and a line before it with what it comes to.
+/// The table, after a line with a summary.
 fn table(reports: &[(String, Report)], left_out: &[(String, String)]) -> anyhow::Result<String> {
     let ends = ends(reports, left_out);
     let all = || ends.values().flat_map(BTreeMap::values);
@@ -171,7 +171,7 @@ fn date(report: &Report) -> Option<&str> {
     report.start_time.get(..10)
 }
 
-/// `ext4: block volmode, default fs`.
+/// Kinds of volumes by file system: `ext4: block volmode, default fs`.
 fn ran_with(kinds: &BTreeMap<String, End>) -> String {
     let mut by: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
     for (kind, end) in kinds {
@@ -188,7 +188,7 @@ fn ran_with(kinds: &BTreeMap<String, End>) -> String {
     lists.collect::<Vec<_>>().join("; ")
 }
 
-/// `takes minutes (3)`.
+/// Reasons with their numbers: `takes minutes (3)`.
 fn not_run(kinds: &BTreeMap<String, End>) -> String {
     let mut by: BTreeMap<&str, usize> = BTreeMap::new();
     for end in kinds.values() {
@@ -241,7 +241,7 @@ fn end_of(spec: &Spec, system: &str, left_out: &[(String, String)]) -> End {
     mark.map_or(End::Nowhere, |(_, why)| End::Not(why.clone()))
 }
 
-/// The group and the test without marks, and the kind of its volume.
+/// [`Name`] of a test without marks, and the kind of its volume.
 fn placed(spec: &Spec) -> (Name, String) {
     let containers = spec.container_hierarchy_texts.iter().flatten();
     let mut containers = containers.skip(1);
@@ -257,7 +257,7 @@ fn placed(spec: &Spec) -> (Name, String) {
     (name, kind.trim().to_owned())
 }
 
-/// The words of the framework, without the name of the driver and without `skipping`.
+/// Message of the framework, without the name of the driver and without `skipping`.
 fn reason(message: &str) -> String {
     let line = message.lines().next().unwrap_or_default();
     let line = line.split(" -- skipping").next().unwrap_or_default();
@@ -278,7 +278,7 @@ fn reason(message: &str) -> String {
     in_a_cell(&rest)
 }
 
-/// Text without marks in brackets, which would be links, and without what ends a cell.
+/// Text for a table cell: without marks in brackets, which would be links, and without `|`.
 fn in_a_cell(text: &str) -> String {
     let mut kept = String::new();
     let mut depth = 0_u32;

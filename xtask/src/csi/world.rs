@@ -1,4 +1,4 @@
-//! A simulated cloud and its servers.
+//! Simulated cloud and its servers.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use crate::simulated::{Client, PASSWORD, Simulator};
 
-/// What is waited for at most.
+/// Timeout of waiting for the cloud.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A cloud as a process, and a directory for what uses it.
+/// Cloud as a process, and a directory for drivers.
 pub(crate) struct World {
-    /// Ended when it is dropped.
+    /// Ended on drop.
     _cloud: Simulator,
     client: Client,
     admin: Client,
@@ -21,7 +21,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A cloud without quotas, with further arguments of `ferrostack simulate`.
+    /// Opens a cloud without quotas, with further arguments of `ferrostack simulate`.
     pub(crate) fn open(binary: &Path, arguments: &[&str]) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("ferrostack-csi")
@@ -50,17 +50,17 @@ impl World {
         Ok(world)
     }
 
-    /// The directory of drivers, sockets and disks.
+    /// Directory of drivers, sockets and disks.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The cloud.conf.
+    /// Path of the cloud.conf.
     pub(crate) fn conf(&self) -> PathBuf {
         self.directory().join("cloud.conf")
     }
 
-    /// The client of the user, or of the administrator.
+    /// [`Client`] of the user, or of the administrator.
     pub(crate) fn client(&mut self, admin: bool) -> &mut Client {
         if admin {
             &mut self.admin
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// A server without network; its id.
+    /// Creates a server without network; returns its id.
     pub(crate) fn server(&mut self, name: &str) -> anyhow::Result<String> {
         let flavors = self.get("/compute/v2.1/flavors")?;
         let images = self.get("/image/v2/images?limit=1")?;
@@ -91,20 +91,20 @@ impl World {
         Ok(serde_json::from_slice(&self.client.get(path)?)?)
     }
 
-    /// A list of Cinder in detail: `volumes`, `snapshots` or `backups`.
+    /// Detailed list of Cinder: `volumes`, `snapshots` or `backups`.
     pub(crate) fn all(&mut self, kind: &str) -> anyhow::Result<Vec<Value>> {
         let path = format!("/volume/v3/{}/{kind}/detail", self.client.project());
         let mut list = self.get(&path)?;
         Ok(serde_json::from_value(list[kind].take())?)
     }
 
-    /// Counts requests from now on.
+    /// Resets the counters of requests.
     pub(crate) fn reset(&mut self) -> anyhow::Result<()> {
         self.client.call("DELETE", "/_simulator/requests", None)?;
         Ok(())
     }
 
-    /// Writes and reads since then, logins apart.
+    /// Writes and reads since [`World::reset`], without logins.
     pub(crate) fn requests(&mut self) -> anyhow::Result<(u64, u64)> {
         let answer = self.get("/_simulator/requests")?;
         let (mut writes, mut reads) = (0, 0);

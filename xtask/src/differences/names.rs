@@ -1,14 +1,14 @@
-//! Ids of a cloud as names of the script: two clouds have different ids for the same thing.
+//! Ids of a cloud as names of the script: two clouds have different ids for the same object.
 
 use std::collections::BTreeMap;
 
 use anyhow::bail;
 use serde_json::Value;
 
-/// The length of a UUID in text.
+/// Length of a UUID in text.
 const UUID: usize = 36;
 
-/// Names and what they stand for.
+/// Names, with the text for each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
@@ -17,7 +17,7 @@ impl Names {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// A text with `$name` replaced.
+    /// Replaces each `$name` in a text.
     pub(crate) fn resolve(&self, text: &str) -> anyhow::Result<String> {
         let mut parts = text.split('$');
         let mut resolved = parts.next().unwrap_or_default().to_owned();
@@ -34,7 +34,7 @@ impl Names {
         Ok(resolved)
     }
 
-    /// The same in each text of a value.
+    /// Replaces each `$name` in all texts of a value.
     pub(crate) fn resolve_all(&self, value: &Value) -> anyhow::Result<Value> {
         Ok(match value {
             Value::String(text) => Value::String(self.resolve(text)?),
@@ -52,7 +52,7 @@ impl Names {
         })
     }
 
-    /// A value with names in place of ids; ids without a name are all the same.
+    /// Value with names in place of ids; all ids without a name look alike.
     pub(crate) fn hide(&self, value: Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.hidden(text)),
@@ -67,7 +67,7 @@ impl Names {
 
     fn hidden(&self, mut text: String) -> String {
         for (name, value) in &self.0 {
-            // Short values are words that occur elsewhere.
+            // Short values may be ordinary words.
             if value.len() >= 8 {
                 text = text.replace(value, &format!("${name}"));
             }

@@ -1,4 +1,4 @@
-//! The accepted differences as a table of a page in docs/.
+//! Accepted differences as a table of a page in docs/.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 
 use super::Accepted;
 
-/// The lines before and after a table.
+/// Lines before and after a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
     pub(crate) before: &'static str,
@@ -19,15 +19,15 @@ const MARKS: Marks = Marks {
     after: "<!-- differences: end -->\n",
 };
 
-/// A page with such a table.
+/// Page with such a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     pub(crate) file: &'static str,
-    /// The command that writes the table.
+    /// Command that writes the table.
     pub(crate) command: &'static str,
 }
 
-/// Writes the table, or fails if the page has another one.
+/// Writes the table, or fails if the [`Page`] has another one.
 pub(crate) fn write(
     root: &Path,
     page: Page,
@@ -50,10 +50,10 @@ pub(crate) fn write(
     Ok(std::fs::write(file, new)?)
 }
 
-/// A page with another text between the marks.
+/// Page with another text between the [`Marks`].
 ///
 /// # Errors
-/// A mark that is not there.
+/// A mark is absent.
 pub(crate) fn replaced(page: &str, marks: Marks, text: &str) -> anyhow::Result<String> {
     let (before, rest) = page
         .split_once(marks.before)

@@ -1,4 +1,4 @@
-//! Plays of a script, several at a time: most of the time they wait for processes.
+//! Concurrent plays of a script: each waits for processes most of the time.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::bail;
 
-/// Plays at once.
+/// Number of concurrent plays.
 const AT_ONCE: usize = 4;
 
-/// Plays the numbers below `count`, and returns what each has come to, in their order.
+/// Plays the numbers below `count`, and returns the results in their order.
 ///
 /// # Errors
 ///
-/// The first play that failed; those that had begun come to their end.
+/// First failed play; plays already begun are finished.
 pub(crate) fn all<T: Send>(
     count: usize,
     play: impl AsyncFn(usize) -> anyhow::Result<T> + Sync,

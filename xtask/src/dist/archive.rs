@@ -6,10 +6,10 @@ use flate2::{Compression, GzBuilder};
 
 use super::tar::{Node, Tree};
 
-/// A file of an archive.
+/// File of an archive.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Its path below the directory of the archive.
+    /// Path below the directory of the archive.
     pub(super) name: String,
     pub(super) node: Node,
 }
@@ -29,7 +29,7 @@ impl Entry {
         }
     }
 
-    /// The content of a file.
+    /// Content of a file; empty for a directory.
     pub(super) fn content(&self) -> &[u8] {
         match &self.node {
             Node::File { content, .. } => content,
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// A compressed archive of files in one directory; `time` is in seconds since 1970.
+/// Compressed archive of files in one directory; `time` is in seconds since 1970.
 pub(super) fn compressed(directory: &str, entries: &[Entry], time: u64) -> anyhow::Result<Vec<u8>> {
     let mut tree = Tree::default();
     for entry in entries {
@@ -47,7 +47,7 @@ pub(super) fn compressed(directory: &str, entries: &[Entry], time: u64) -> anyho
     gzip(&tree.archive(&format!("{directory}/"), time)?)
 }
 
-/// With a header that has neither a name nor a time.
+/// Compresses with a header without name and time, for reproducible bytes.
 pub(super) fn gzip(content: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut gzip = GzBuilder::new().write(Vec::new(), Compression::best());
     gzip.write_all(content)?;

@@ -10,14 +10,14 @@ use super::elf::{self, Needs};
 use crate::linked::{self, host};
 use crate::report;
 
-/// A target of a release.
+/// Target of a release.
 struct Target {
     triple: &'static str,
-    /// The C compiler of Debian's packages for it, which links as well.
+    /// C compiler of Debian for the target, also used as linker.
     compiler: &'static str,
-    /// Debian's package with the compiler, for other machines.
+    /// Debian package with the compiler, for other machines.
     package: &'static str,
-    /// What else its build needs in the environment.
+    /// Further environment variables for the build.
     environment: &'static [(&'static str, &'static str)],
 }
 
@@ -32,24 +32,24 @@ const TARGETS: [Target; 2] = [
         triple: "aarch64-unknown-linux-gnu",
         compiler: "aarch64-linux-gnu-gcc",
         package: "gcc-aarch64-linux-gnu",
-        // Kernels of distributions have pages of 4 or 64 KiB; jemalloc works on pages up to those it was built for.
+        // Kernels of distributions have pages of 4 or 64 KiB; jemalloc supports pages up to the size set at its build.
         environment: &[("JEMALLOC_SYS_WITH_LG_PAGE", "16")],
     },
 ];
 
-/// A program that was built for a target.
+/// Program built for a target.
 pub(super) struct Program {
     pub(super) target: &'static str,
     pub(super) file: PathBuf,
     pub(super) content: Vec<u8>,
     pub(super) needs: Needs,
-    /// The path of the program that loads it, if it is linked dynamically.
+    /// Path of the dynamic loader; `None` for a static program.
     pub(super) interpreter: Option<String>,
-    /// Lines with the commit and the compiler, if it was built here.
+    /// Lines with the commit and the compiler; `None` for a program built elsewhere.
     pub(super) origin: Option<String>,
 }
 
-/// A file of another build.
+/// [`Program`] from a file built elsewhere.
 pub(super) fn given(file: &Path) -> anyhow::Result<Program> {
     let content = fs::read(file).with_context(|| file.display().to_string())?;
     let program = elf::read(&content).with_context(|| file.display().to_string())?;
@@ -70,7 +70,7 @@ pub(super) fn given(file: &Path) -> anyhow::Result<Program> {
     })
 }
 
-/// Builds the program for the targets, or for all that can be built for here.
+/// Builds the program for the given targets, or for every target possible on this machine.
 pub(super) fn all(root: &Path, triples: &[String]) -> anyhow::Result<Vec<Program>> {
     let mut targets = Vec::new();
     for triple in triples {
@@ -102,7 +102,7 @@ fn known(triple: &str) -> anyhow::Result<&'static Target> {
         .with_context(|| format!("{triple} is no target of a release: they are {triples}"))
 }
 
-/// Why a target cannot be built for on this machine, and what to do.
+/// Reason why this machine cannot build for a target, and the remedy.
 fn obstacle(root: &Path, target: &Target) -> anyhow::Result<Option<String>> {
     let triple = target.triple;
     let mut rustc = Command::new("rustc");
@@ -124,7 +124,7 @@ fn obstacle(root: &Path, target: &Target) -> anyhow::Result<Option<String>> {
     )))
 }
 
-/// The variable by which cargo finds the linker of a target.
+/// Variable for cargo with the linker of a target.
 fn linker(triple: &str) -> String {
     let triple = triple.replace('-', "_").to_uppercase();
     format!("CARGO_TARGET_{triple}_LINKER")
@@ -168,15 +168,15 @@ fn build(root: &Path, target: &'static Target) -> anyhow::Result<Program> {
     })
 }
 
-/// Flags of the compiler, after those of the environment: no path of this machine is in the program, whose bytes would depend
-/// on it.
+/// Flags of the compiler, appended to RUSTFLAGS: no path of this machine gets into the program, so that its bytes do
+/// not depend on the machine.
 fn flags(root: &Path) -> String {
     let mut flags: Vec<String> = std::env::var("RUSTFLAGS")
         .unwrap_or_default()
         .split_whitespace()
         .map(str::to_owned)
         .collect();
-    // Those of .cargo/config.toml, in the place of which the variable is.
+    // The flags of .cargo/config.toml, which the variable replaces.
     flags.extend(["-Crelro-level=partial", "-Clink-arg=-Wl,-z,now"].map(str::to_owned));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
@@ -201,7 +201,7 @@ fn target_directory(root: &Path) -> anyhow::Result<PathBuf> {
     ))
 }
 
-/// The commit and the compiler of a build.
+/// Commit and compiler of a build.
 fn origin(root: &Path) -> anyhow::Result<String> {
     let mut git = Command::new("git");
     git.args([
@@ -219,14 +219,14 @@ fn origin(root: &Path) -> anyhow::Result<String> {
     Ok(format!("{commit}compiler: {}\n", rust(root)?))
 }
 
-/// The version of the compiler, and so of the standard library: `rustc 1.95.0 (…)`.
+/// Version of the compiler and of the standard library: `rustc 1.95.0 (…)`.
 pub(super) fn rust(root: &Path) -> anyhow::Result<String> {
     let mut rustc = Command::new("rustc");
     rustc.arg("--version").current_dir(root);
     Ok(linked::output(&mut rustc)?.trim().to_owned())
 }
 
-/// The notices of the standard library, which come with the compiler.
+/// Notices of the standard library, part of the toolchain.
 pub(super) fn copyright_of_the_standard_library(root: &Path) -> anyhow::Result<Vec<u8>> {
     let mut rustc = Command::new("rustc");
     rustc.args(["--print", "sysroot"]).current_dir(root);

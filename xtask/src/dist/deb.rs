@@ -1,4 +1,4 @@
-//! A package for Debian: the program with manual pages, completions, and units of systemd that nothing enables.
+//! Debian package: the program with manual pages, completions, and disabled systemd units.
 
 use anyhow::ensure;
 
@@ -9,7 +9,7 @@ use super::elf::Needs;
 use super::libraries;
 use super::tar::{Node, Tree};
 
-/// Units, by the names of their files.
+/// Units, by file name.
 pub(super) const UNITS: [(&str, &str); 3] = [
     (
         "ferrostack-up.service",
@@ -24,7 +24,7 @@ pub(super) const UNITS: [(&str, &str); 3] = [
         include_str!("../../../config/systemd/ferrostack-cloud-controller-manager.service"),
     ),
 ];
-/// Completions in an archive of a release, and the files of Debian's shells.
+/// Completions in an archive of a release, and their paths for the shells of Debian.
 const COMPLETIONS: [(&str, &str); 3] = [
     (
         "completions/ferrostack.bash",
@@ -40,10 +40,10 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ),
 ];
 const DOCUMENTS: &str = "usr/share/doc/ferrostack";
-/// Documents of an archive that a package has without compression, since they are short.
+/// Documents of an archive that are short enough to stay uncompressed in a package.
 const PLAIN: [&str; 2] = ["README.md", "RELEASE"];
 
-/// Units that run are restarted by an upgrade, and stopped before a removal. What they have stored stays.
+/// Script of the package: an upgrade restarts running units, a removal stops them first. Stored data stay.
 const AFTER_INSTALLATION: &str = r#"#!/bin/sh
 set -e
 if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
@@ -68,7 +68,7 @@ if [ -d /run/systemd/system ]; then
 fi
 "#;
 
-/// The name of the file.
+/// Name of the package file.
 pub(super) fn name(program: &Program) -> anyhow::Result<String> {
     Ok(format!(
         "ferrostack_{VERSION}_{}.deb",
@@ -76,7 +76,7 @@ pub(super) fn name(program: &Program) -> anyhow::Result<String> {
     ))
 }
 
-/// A package; `entries` are those of the archive of a release. `time` is in seconds since 1970.
+/// Package of a [`Program`]; `entries` are from the archive of the release. `time` is in seconds since 1970.
 pub(super) fn package(program: &Program, entries: &[Entry], time: u64) -> anyhow::Result<Vec<u8>> {
     let data = data(entries)?;
     let size: usize = data
@@ -102,7 +102,7 @@ pub(super) fn package(program: &Program, entries: &[Entry], time: u64) -> anyhow
     Ok(package)
 }
 
-/// The installed files.
+/// Installed files.
 fn data(entries: &[Entry]) -> anyhow::Result<Tree> {
     let mut tree = Tree::default();
     for entry in entries {
@@ -136,7 +136,7 @@ fn data(entries: &[Entry]) -> anyhow::Result<Tree> {
 const COPYRIGHT: &str = "Ferrostack. The licence of its own sources follows; the licences of the crates and of the standard library that \
     are in the program are in THIRD_PARTY_NOTICES.gz and COPYRIGHT-rust-library.html.gz beside this file.\n";
 
-/// The file `control`; `size` is that of the installed files, in KiB.
+/// File `control`; `size` of the installed files in KiB.
 fn fields(program: &Program, size: usize) -> anyhow::Result<String> {
     Ok(format!(
         "Package: ferrostack\nVersion: {VERSION}\nArchitecture: {}\nMaintainer: The maintainers of Ferrostack <root@localhost>\n\
@@ -150,7 +150,7 @@ fn fields(program: &Program, size: usize) -> anyhow::Result<String> {
     ))
 }
 
-/// The packages with the libraries that the program names, for the version of glibc that it calls.
+/// Packages with the libraries that the program names, for the version of glibc in its symbols.
 fn depends(needs: &Needs) -> anyhow::Result<String> {
     let Needs::Libraries { glibc, names } = needs else {
         return Ok(String::new());
@@ -176,7 +176,7 @@ fn depends(needs: &Needs) -> anyhow::Result<String> {
     Ok(format!("Depends: {}\n", packages.join(", ")))
 }
 
-/// As Debian names it.
+/// Architecture in Debian's spelling.
 fn architecture(target: &str) -> anyhow::Result<&'static str> {
     match libraries::multiarch(target).as_str() {
         "x86_64-linux-gnu" => Ok("amd64"),
@@ -185,7 +185,7 @@ fn architecture(target: &str) -> anyhow::Result<&'static str> {
     }
 }
 
-/// Adds a file to an archive of `ar`.
+/// Adds a file to an `ar` archive.
 fn member(package: &mut Vec<u8>, name: &str, content: &[u8], time: u64) -> anyhow::Result<()> {
     let size = content.len();
     let header = format!(

@@ -1,4 +1,4 @@
-//! Documents that the program writes itself: manual pages, completions, the files that clusterctl takes, and the chart of Helm.
+//! Documents written by the program: manual pages, completions, files for clusterctl, and the Helm chart.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use super::archive::Entry;
 use super::builds::{self, Program};
 use crate::linked;
 
-/// Shells, and the file in which each looks for the completions of `ferrostack`.
+/// Shells, and their files for the completions of `ferrostack`.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "completions/ferrostack.bash"),
     ("fish", "completions/ferrostack.fish"),
     ("zsh", "completions/_ferrostack"),
 ];
 
-/// The program that writes the documents of all: one that runs here. They do not depend on the target.
+/// Program that can run here and writes the documents, the same for every target.
 pub(super) fn author(root: &Path, programs: &[Program]) -> anyhow::Result<PathBuf> {
     let host = linked::host()?;
     if let Some(program) = programs.iter().find(|program| program.target == host) {
@@ -30,7 +30,7 @@ pub(super) fn author(root: &Path, programs: &[Program]) -> anyhow::Result<PathBu
     Ok(program.file)
 }
 
-/// The documents that a program writes. An error if it is of another version.
+/// Documents written by a program. An error if the program has another version.
 pub(super) fn of(program: &Path) -> anyhow::Result<Vec<Entry>> {
     let version = linked::output(Command::new(program).args(["version", "--client"]))?;
     ensure!(
@@ -56,7 +56,7 @@ pub(super) fn of(program: &Path) -> anyhow::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The files of a release that clusterctl takes, by name: components of each provider, metadata, templates.
+/// Release files for clusterctl, by name: components of each provider, metadata, templates.
 pub(super) fn for_clusterctl(program: &Path) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
     let place = tempfile::tempdir()?;
     let directory = place.path().join("repository");
@@ -64,7 +64,7 @@ pub(super) fn for_clusterctl(program: &Path) -> anyhow::Result<BTreeMap<String, 
     command.args(["generate", "repository"]).arg(&directory);
     linked::output(&mut command)?;
     let mut files = BTreeMap::new();
-    // PROVIDER/VERSION/FILE; all providers have the same metadata.
+    // Paths are PROVIDER/VERSION/FILE; all providers have the same metadata.
     for provider in directories(&directory)? {
         for version in directories(&provider)? {
             for file in fs::read_dir(&version)? {
@@ -85,7 +85,7 @@ pub(super) fn for_clusterctl(program: &Path) -> anyhow::Result<BTreeMap<String, 
     Ok(files)
 }
 
-/// The files of the chart of Helm, below the directory of its name.
+/// Files of the Helm chart, below the directory of its name.
 pub(super) fn chart(program: &Path) -> anyhow::Result<Vec<Entry>> {
     let place = tempfile::tempdir()?;
     let directory = place.path().join("chart");

@@ -1,4 +1,4 @@
-//! What a program needs of the machine it runs on.
+//! Requirements of a program on its machine.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,35 +9,35 @@ use object::read::StringTable;
 use object::read::elf::{Dyn, FileHeader, ProgramHeader, SectionTable};
 use object::{LittleEndian, SectionIndex};
 
-/// What a program with packed relocations asks for, and the first version of glibc that has it.
+/// Pseudo-version required by packed relocations, and the first version of glibc that provides it.
 const RELATIVE_RELOCATIONS: (&str, [u32; 2]) = ("GLIBC_ABI_DT_RELR", [2, 36]);
 
 type Header = FileHeader64<LittleEndian>;
 
-/// A program's machine and needs.
+/// Machine and requirements of a program.
 #[derive(Debug)]
 pub(super) struct Executable {
-    /// As targets of Rust name it.
+    /// Architecture as in Rust's targets.
     pub(super) machine: &'static str,
     pub(super) needs: Needs,
-    /// The path of the program that loads it, such as /lib64/ld-linux-x86-64.so.2.
+    /// Path of the dynamic loader, such as /lib64/ld-linux-x86-64.so.2.
     pub(super) interpreter: Option<String>,
 }
 
-/// What has to be there for a program to start.
+/// Requirements for a program to start.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Needs {
-    /// Nothing: it is linked statically.
+    /// Nothing: a static program.
     Nothing,
     Libraries {
-        /// The oldest version of glibc with all the functions that it calls.
+        /// Minimum version of glibc, by the versions of all called functions.
         glibc: Version,
-        /// Names of shared libraries, glibc's among them.
+        /// Names of shared libraries, including glibc's.
         names: BTreeSet<String>,
     },
 }
 
-/// A version of glibc, such as 2.34.
+/// Version of glibc, such as 2.34.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Version(Vec<u32>);
 
@@ -64,7 +64,7 @@ impl fmt::Display for Needs {
     }
 }
 
-/// Reads an ELF file of one of the machines of a release.
+/// Reads an ELF file as [`Executable`], for one of the machines of a release.
 pub(super) fn read(file: &[u8]) -> anyhow::Result<Executable> {
     let (machine, names) = named(file)?;
     let header = Header::parse(file)?;
@@ -86,7 +86,7 @@ pub(super) fn read(file: &[u8]) -> anyhow::Result<Executable> {
     })
 }
 
-/// The machine of a program or a library, and the libraries that it names.
+/// Machine of a program or a library, and names of its libraries.
 pub(super) fn named(file: &[u8]) -> anyhow::Result<(&'static str, BTreeSet<String>)> {
     let header = Header::parse(file).context("it is no ELF program of 64 bits")?;
     let machine = match header.e_machine(LittleEndian) {
@@ -109,7 +109,7 @@ fn interpreter(header: &Header, file: &[u8]) -> anyhow::Result<Option<String>> {
     Ok(Some(path.trim_end_matches('\0').to_owned()))
 }
 
-/// The shared libraries that a program names.
+/// Shared libraries that a program names.
 fn libraries(sections: &SectionTable<'_, Header>, file: &[u8]) -> anyhow::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     let Some((entries, link)) = sections.dynamic(LittleEndian, file)? else {
@@ -126,7 +126,7 @@ fn libraries(sections: &SectionTable<'_, Header>, file: &[u8]) -> anyhow::Result
     Ok(names)
 }
 
-/// The versions of glibc of the functions that a program calls.
+/// [`Version`]s of glibc of the functions that a program calls.
 fn versions(sections: &SectionTable<'_, Header>, file: &[u8]) -> anyhow::Result<Vec<Version>> {
     let mut versions = Vec::new();
     let Some((mut libraries, link)) = sections.gnu_verneed(LittleEndian, file)? else {
@@ -144,7 +144,7 @@ fn versions(sections: &SectionTable<'_, Header>, file: &[u8]) -> anyhow::Result<
     Ok(versions)
 }
 
-/// Reads `GLIBC_2.34`. Versions of other libraries, such as `GCC_3.0`, are none.
+/// Parses `GLIBC_2.34`. `None` for versions of other libraries, such as `GCC_3.0`.
 fn glibc(name: &str) -> anyhow::Result<Option<Version>> {
     if name == RELATIVE_RELOCATIONS.0 {
         return Ok(Some(Version(RELATIVE_RELOCATIONS.1.to_vec())));

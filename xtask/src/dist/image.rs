@@ -1,5 +1,5 @@
-//! An image of the program (OCI) in one archive, built without a daemon and without a base image: one layer with the program,
-//! the libraries that it names, the certificates of authorities, and the licences of all.
+//! OCI image of the program in one archive, built without a daemon and without a base image: one layer with program,
+//! named libraries, certificates of authorities, and licences of everything.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,24 +14,24 @@ use super::libraries::{self, Package};
 use super::tar::{Node, Tree};
 use super::{VERSION, sha256};
 
-/// The user and the group of the program: those of images without a distribution.
+/// User and group of the program: the usual number of images without a distribution.
 const USER: u32 = 65532;
-/// Where ca-certificates keeps what Mozilla trusts. The file of all of them would have those that were added on this machine.
+/// Directory of ca-certificates with Mozilla's list. The bundle file would also have authorities added on this machine.
 const AUTHORITIES: &str = "/usr/share/ca-certificates/mozilla";
-/// The package with these.
+/// Package of the [`AUTHORITIES`].
 const CA_CERTIFICATES: &str = "ca-certificates";
-/// The directory of documents about the program in the image.
+/// Directory of documents in the image.
 const DOCUMENTS: &str = "usr/share/doc/ferrostack";
 const MEDIA_TYPE: &str = "application/vnd.oci.image";
 
-/// The layer of a program, and the packages that files in it come from.
+/// Layer of a program, and the packages of its files.
 pub(super) struct Layer {
     tree: Tree,
     pub(super) packages: BTreeSet<Package>,
 }
 
 impl Layer {
-    /// `documents` are file names with contents, licences among them.
+    /// Layer of a [`Program`]. `documents` are file names with contents, including licences.
     pub(super) fn of(
         program: &Program,
         documents: impl IntoIterator<Item = (String, Vec<u8>)>,
@@ -40,7 +40,7 @@ impl Layer {
         tree.add("usr/bin/ferrostack", Node::program(program.content.clone()));
         tree.add("etc/passwd", Node::file(users()));
         tree.add("etc/group", Node::file(groups()));
-        // Without it, glibc asks for names in another order than its tools document.
+        // Without the file, glibc uses another order of lookups than documented.
         tree.add("etc/nsswitch.conf", Node::file("hosts: files dns\n"));
         tree.add("tmp", Node::Directory { mode: 0o1777 });
         let mut packages = BTreeSet::new();
@@ -77,7 +77,7 @@ impl Layer {
         self
     }
 
-    /// A line for each path: mode, size in bytes, SHA-256, path.
+    /// Line for each path: mode, size in bytes, SHA-256, path.
     pub(super) fn list(&self) -> String {
         let lines = self.tree.iter().map(|(path, node)| match node {
             Node::Directory { mode } => format!("{mode:04o} - - {path}/\n"),
@@ -89,7 +89,7 @@ impl Layer {
         lines.collect()
     }
 
-    /// The archive of the image, which containerd imports. `time` is in seconds since 1970.
+    /// Archive of the image, in the format for an import by containerd. `time` is in seconds since 1970.
     pub(super) fn archive(&self, program: &Program, time: u64) -> anyhow::Result<Vec<u8>> {
         let mut layout = Tree::default();
         let layer = self.tree.archive("", time)?;
@@ -108,7 +108,7 @@ impl Layer {
         let mut manifest = blob(&mut layout, "manifest.v1+json", text(&manifest)?);
         manifest["platform"] = json!({"architecture": architecture(program)?, "os": "linux"});
         manifest["annotations"] = json!({
-            // The name under which kubelets look for `ferrostack:VERSION`.
+            // Name under which kubelets look for `ferrostack:VERSION`.
             "io.containerd.image.name": format!("docker.io/library/ferrostack:{VERSION}"),
             "org.opencontainers.image.ref.name": VERSION,
         });
@@ -175,7 +175,7 @@ fn annotations(program: &Program, created: &str) -> Value {
     annotations
 }
 
-/// As images name it.
+/// Architecture in the spelling of OCI.
 fn architecture(program: &Program) -> anyhow::Result<&'static str> {
     let machine = program.target.split('-').next().unwrap_or_default();
     match machine {

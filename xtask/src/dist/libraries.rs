@@ -1,4 +1,4 @@
-//! Shared libraries that a program needs from packages of this machine's distribution, with their licences.
+//! Shared libraries for a program, from packages of this machine's distribution, with licences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,19 +10,19 @@ use anyhow::{Context, ensure};
 use super::elf::{self, Needs};
 use crate::linked;
 
-/// A package that files were taken from.
+/// Package of an included file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Package {
     pub(super) name: String,
     pub(super) version: String,
-    /// The package of the sources, and its version.
+    /// Source package and its version.
     pub(super) source: String,
     /// The distribution, such as `debian`.
     pub(super) distribution: String,
 }
 
 impl Package {
-    /// Its copyright file.
+    /// Copyright file of the package.
     pub(super) fn copyright(&self) -> anyhow::Result<Vec<u8>> {
         let file = format!("/usr/share/doc/{}/copyright", self.name);
         fs::read(&file).with_context(|| file.clone())
@@ -37,7 +37,7 @@ pub(super) struct Library {
     pub(super) package: Package,
 }
 
-/// The libraries that a program names, and those that these name in turn. `triple` is a target of Rust.
+/// Libraries that a program names, and transitively their own. `triple` is a target of Rust.
 pub(super) fn all(needs: &Needs, triple: &str) -> anyhow::Result<Vec<Library>> {
     let mut found: BTreeMap<String, Library> = BTreeMap::new();
     let mut open: BTreeSet<String> = names(needs);
@@ -73,12 +73,12 @@ fn names(needs: &Needs) -> BTreeSet<String> {
     }
 }
 
-/// The directory name of libraries for a target: that of its C compiler.
+/// Directory name of libraries for a target: the multiarch triple of Debian.
 pub(super) fn multiarch(triple: &str) -> String {
     triple.replace("-unknown-", "-")
 }
 
-/// Where libraries are: those of this machine, and those of a cross compiler.
+/// Directories of libraries: of this machine, and of a cross compiler.
 fn places(triple: &str) -> [PathBuf; 3] {
     let multiarch = multiarch(triple);
     [
@@ -89,7 +89,7 @@ fn places(triple: &str) -> [PathBuf; 3] {
     .map(PathBuf::from)
 }
 
-/// The package that a file belongs to. Where /lib is a link, a package may know it by either path.
+/// [`Package`] that owns a file. If /lib is a link, dpkg may know the file by either path.
 fn owner(file: &Path) -> anyhow::Result<Package> {
     let path = file.display().to_string();
     let other = match path.strip_prefix("/usr") {
@@ -105,7 +105,7 @@ fn owner(file: &Path) -> anyhow::Result<Package> {
     package(names.trim())
 }
 
-/// An installed package.
+/// [`Package`] by name, if installed.
 pub(super) fn package(name: &str) -> anyhow::Result<Package> {
     let mut show = Command::new("dpkg-query");
     show.args(["--show", "--showformat"])

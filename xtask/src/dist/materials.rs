@@ -1,4 +1,4 @@
-//! The bill of materials: the crates that a program contains, and the code of others that they bring, in CycloneDX.
+//! Bill of materials in CycloneDX: crates in a program, and bundled code of others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use super::{VERSION, sha256};
 use crate::linked::{Crate, Id};
 use crate::notices::SQLITE;
 
-/// The crate with jemalloc, whose version stands behind its own: `0.6.1+5.3.0-1-g…`.
+/// Crate with jemalloc; the version of jemalloc is behind the crate's own: `0.6.1+5.3.0-1-g…`.
 const JEMALLOC: &str = "tikv-jemalloc-sys";
 
-/// The bill of a program, with packages of files beside it in an image. `time` is in seconds since 1970.
+/// Bill of a [`Program`], with further packages in an image. `time` is in seconds since 1970.
 pub(super) fn cyclonedx<'a>(
     program: &Program,
     crates: &[Crate],
@@ -56,7 +56,7 @@ pub(super) fn cyclonedx<'a>(
     Ok(serde_json::to_string_pretty(&bill)? + "\n")
 }
 
-/// The program itself.
+/// Component for the program itself.
 fn subject(program: &Program) -> Value {
     let mut properties = vec![json!({"name": "ferrostack:target", "value": program.target})];
     if let Needs::Libraries { glibc, .. } = &program.needs {
@@ -93,7 +93,7 @@ fn component(krate: &Crate) -> Value {
     component
 }
 
-/// The library in C that a crate brings as a whole.
+/// Component for the C library bundled in a crate.
 fn library_in(krate: &Crate) -> anyhow::Result<Option<Value>> {
     if krate.id.name == SQLITE.0 {
         let header = krate.directory.join(SQLITE.1);
@@ -125,7 +125,7 @@ fn library(name: &str, version: &str, licence: &str) -> Value {
     })
 }
 
-/// The standard library, from a compiler's `rustc 1.95.0 (…)`.
+/// Component for the standard library, from a compiler version `rustc 1.95.0 (…)`.
 fn standard_library(rust: &str) -> anyhow::Result<Value> {
     let version = rust.split_whitespace().nth(1);
     let version = version.with_context(|| format!("{rust}: no version"))?;
@@ -138,7 +138,7 @@ fn standard_library(rust: &str) -> anyhow::Result<Value> {
     }))
 }
 
-/// A package of a distribution; its licences are in its copyright file.
+/// Component for a [`Package`] of a distribution; its licences are in its copyright file.
 fn installed(package: &Package) -> Value {
     let Package {
         name,
@@ -166,7 +166,7 @@ fn reference_of(component: &Value) -> Option<String> {
     Some(component.get("bom-ref")?.as_str()?.to_owned())
 }
 
-/// A package URL, in which `+` has to be escaped.
+/// Package URL, with `+` escaped.
 fn purl(id: &Id) -> String {
     format!("pkg:cargo/{}@{}", id.name, id.version.replace('+', "%2B"))
 }

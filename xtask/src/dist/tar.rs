@@ -1,12 +1,12 @@
-//! Tar archives (ustar) whose bytes follow from their files alone: sorted, with one time, of the owner 0.
+//! Reproducible tar archives (ustar): sorted, with a fixed time, owned by user 0.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, ensure};
 
-/// The unit of an archive, in bytes.
+/// Unit of an archive, in bytes.
 const BLOCK: usize = 512;
-/// The longest path without its last part, and the longest last part, in bytes.
+/// Maximum length in bytes of a path without its last part, and of the last part.
 const LONGEST: (usize, usize) = (155, 100);
 
 /// A file or a directory.
@@ -32,12 +32,12 @@ impl Node {
     }
 }
 
-/// Files by their paths, which are relative and without `.` and `..`.
+/// Files by path; paths are relative, without `.` and `..`.
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<String, Node>);
 
 impl Tree {
-    /// Adds a file, and the directories above it where they are not there.
+    /// Adds a file, and missing parent directories.
     pub(super) fn add(&mut self, path: &str, node: Node) {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
         for directory in above.filter(|it| !it.is_empty()) {
@@ -47,12 +47,12 @@ impl Tree {
         self.0.insert(path.to_owned(), node);
     }
 
-    /// The paths with what is there, sorted.
+    /// Paths with their [`Node`]s, sorted.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Node)> {
         self.0.iter().map(|(path, node)| (path.as_str(), node))
     }
 
-    /// The archive; `start` stands before each path, such as `./`. `time` is in seconds since 1970.
+    /// Bytes of the archive; `start` is a prefix for each path, such as `./`. `time` is in seconds since 1970.
     pub(super) fn archive(&self, start: &str, time: u64) -> anyhow::Result<Vec<u8>> {
         let mut archive = Vec::new();
         for (path, node) in self.iter() {
@@ -86,10 +86,10 @@ fn header(path: &str, mode: u32, kind: u8, size: u64, time: u64) -> anyhow::Resu
     put(&mut header, 148, &[b' '; 8]);
     put(&mut header, 156, &[kind]);
     put(&mut header, 257, b"ustar\x0000");
-    // Names of owner and group, which stand before their numbers.
+    // Names of owner and group, which take precedence over the numbers.
     put(&mut header, 265, b"root");
     put(&mut header, 297, b"root");
-    // Numbers of a device.
+    // Device numbers.
     octal(&mut header, 329, 8, 0)?;
     octal(&mut header, 337, 8, 0)?;
     put(&mut header, 345, prefix.as_bytes());
@@ -98,7 +98,7 @@ fn header(path: &str, mode: u32, kind: u8, size: u64, time: u64) -> anyhow::Resu
     Ok(header)
 }
 
-/// A path in the two fields of a header.
+/// Splits a path into the two fields of a header.
 fn split(path: &str) -> anyhow::Result<(&str, &str)> {
     if path.len() <= LONGEST.1 {
         return Ok(("", path));
@@ -115,7 +115,7 @@ fn put(header: &mut [u8; BLOCK], at: usize, value: &[u8]) {
     }
 }
 
-/// A number in octal digits with a zero byte behind them.
+/// Writes a number in octal digits with a terminating zero byte.
 fn octal(header: &mut [u8; BLOCK], at: usize, width: usize, number: u64) -> anyhow::Result<()> {
     let digits = format!("{number:0width$o}\0", width = width - 1);
     ensure!(digits.len() == width, "{number} is too large for ustar");

@@ -363,7 +363,7 @@ fn runs_as_nobody(root: &Path) {
     let mut run = Command::new("chroot");
     run.arg("--userspec=65532:65532").arg(root);
     run.args(["/usr/bin/ferrostack", "version", "--client"]);
-    // That of the tests names libraries of the compiler.
+    // The path of the tests has libraries of the compiler.
     run.env_remove("LD_LIBRARY_PATH");
     if !rustix::process::getuid().is_root() {
         skipped::because("the program of an image is started by root alone");

@@ -1,12 +1,12 @@
 //! Circles of the top modules of a crate: modules that all need each other, so that none can be read or moved alone.
 //!
-//! A list of exceptions may only shrink, and is empty.
+//! The list of exceptions may only shrink, and is empty.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::syntax::{self, Names, Source};
 
-/// The modules of a circle.
+/// Accepted circle, by its modules.
 struct Circle {
     krate: &'static str,
     modules: &'static [&'static str],
@@ -14,13 +14,13 @@ struct Circle {
 
 const CIRCLES: &[Circle] = &[];
 
-/// The top modules of a crate, and those that each one names, with the place.
+/// Top modules of a crate, each with the modules that it names and the place.
 #[derive(Debug, Default)]
 struct Graph {
     edges: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Circles that are not in the list, and what of the list is in no circle any more.
+/// Circles that are not in the list, and entries without a circle.
 pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     let crates = syntax::crates(sources);
     let mut problems = Vec::new();
@@ -50,7 +50,7 @@ impl Graph {
                 if of != krate {
                     continue;
                 }
-                // What the root exports again is in one of its modules.
+                // A re-export of the root counts as its module.
                 let named = names.named(&path.module, &path.path);
                 let other = named.iter().find(|name| {
                     name[0] == *krate && name.get(1).is_some_and(|top| tops.contains(top.as_str()))
@@ -68,7 +68,7 @@ impl Graph {
         graph
     }
 
-    /// What is not as it is listed.
+    /// Differences between the circles found and the listed ones.
     fn differences(&self, krate: &str, listed: &[&[&str]]) -> Vec<String> {
         let mut problems = Vec::new();
         let circles = self.circles();
@@ -121,7 +121,7 @@ impl Graph {
         problems
     }
 
-    /// The largest sets of modules that all lead to each other.
+    /// Strongly connected components with more than one module.
     fn circles(&self) -> Vec<BTreeSet<&str>> {
         let mut circles: Vec<BTreeSet<&str>> = Vec::new();
         let reached: BTreeMap<&str, BTreeSet<&str>> = self
@@ -139,12 +139,12 @@ impl Graph {
         circles
     }
 
-    /// The modules to which a module leads, by one edge or more.
+    /// Modules reachable from a module, by one edge or more.
     fn reached(&self, module: &str) -> BTreeSet<&str> {
         self.origins(module).into_keys().collect()
     }
 
-    /// The modules to which a module leads, each with the one before it on a shortest way.
+    /// Modules reachable from a module, each with its predecessor on a shortest path.
     fn origins(&self, module: &str) -> BTreeMap<&str, &str> {
         let mut origins = BTreeMap::new();
         let mut queue = VecDeque::new();
@@ -164,7 +164,7 @@ impl Graph {
         origins
     }
 
-    /// A shortest way from a module to another or to itself, one line for each edge.
+    /// Shortest path from a module to another or to itself, one line for each edge.
     fn way(&self, from: &str, to: &str) -> String {
         let origins = self.origins(from);
         let mut steps = Vec::new();

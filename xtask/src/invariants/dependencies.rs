@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::workspace;
 
-/// A crate of the workspace: the crates of the workspace on which it may depend, those on which its tests may depend as
-/// well, and external crates on which it must not depend.
+/// Rule for a crate of the workspace: permitted dependencies, further dependencies of tests, and forbidden external
+/// crates, each in the workspace's names.
 struct Rule {
     name: &'static str,
     uses: &'static [&'static str],
@@ -27,7 +27,7 @@ const IO: &[&str] = &[
     "rustls",
     "tower",
 ];
-/// Crates that open connections and files, and those of Kubernetes.
+/// Crates that open connections and files, and the ones of Kubernetes.
 const IO_AND_KUBERNETES: &[&str] = &[
     "tokio",
     "tokio-util",
@@ -119,7 +119,7 @@ const RULES: &[Rule] = &[
         name: "keystone-auth",
         uses: &["openstack"],
         tests_use: &["simulator"],
-        // It starts without an API server; what writes to one is a trait.
+        // The simulator starts without an API server; writing to one is a trait.
         never: &[
             "kube",
             "kube-*",
@@ -146,7 +146,7 @@ const RULES: &[Rule] = &[
         name: "operator",
         uses: &["api"],
         tests_use: &[],
-        // The client of workload clusters speaks HTTP/2, which that of `kube` does not.
+        // The client of workload clusters speaks HTTP/2, unlike the one of `kube`.
         never: &["reqwest", "rusqlite"],
     },
     Rule {
@@ -219,7 +219,7 @@ const RULES: &[Rule] = &[
         name: "rollout",
         uses: &["api", "deployer", "operator"],
         tests_use: &["apiserver", "simulator", "skipped", "testbed"],
-        // With hyper it speaks HTTP on ports that the API server forwards; it opens no connection itself.
+        // With hyper, the crate speaks HTTP on ports forwarded by the API server, without connections of its own.
         never: &["reqwest", "rusqlite"],
     },
     Rule {
@@ -250,7 +250,7 @@ const RULES: &[Rule] = &[
             "management",
             "openstack",
         ],
-        // The life of a cluster, with all controllers.
+        // The tests have the life of a cluster, with all controllers.
         tests_use: &["clusterapi", "provider", "simulator"],
         never: &[],
     },
@@ -302,7 +302,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// A package as `cargo metadata` describes it.
+/// Package in the output of `cargo metadata`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Package {
     name: String,
@@ -314,11 +314,11 @@ struct Dependency {
     name: String,
     /// `dev` or `build`; absent for ordinary dependencies.
     kind: Option<String>,
-    /// The directory of a package of the workspace.
+    /// Directory of a package of the workspace.
     path: Option<String>,
 }
 
-/// The packages of the workspace.
+/// [`Package`]s of the workspace.
 pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
     #[derive(Deserialize)]
     struct Metadata {
@@ -328,7 +328,7 @@ pub(super) fn packages(root: &Path) -> anyhow::Result<Vec<Package>> {
     Ok(metadata.packages)
 }
 
-/// Dependencies that no rule allows, packages without a rule, and rules without a package or dependency.
+/// Dependencies without permission, packages without a rule, and rules without a package or dependency.
 pub(super) fn broken(packages: &[Package]) -> Vec<String> {
     let mut problems = Vec::new();
     for package in packages {
@@ -343,7 +343,7 @@ pub(super) fn broken(packages: &[Package]) -> Vec<String> {
     problems
 }
 
-/// Crates that are missing in the table of ARCHITECTURE.md.
+/// Crates missing in the table of ARCHITECTURE.md.
 pub(super) fn undescribed(architecture: &str) -> Vec<String> {
     let described = |name: &str| architecture.contains(&format!("| `{name}` |"));
     RULES

@@ -1,14 +1,14 @@
-//! Rules for what modules may know of each other, by imports and paths.
+//! Rules for the knowledge of modules about each other, by imports and paths.
 
 use crate::syntax::{self, Absolute, Names, Source};
 
-/// What a module may name of a crate or module.
+/// Restriction on the names in a module.
 struct Rule {
-    /// The module, with those in it.
+    /// Restricted module, with its submodules.
     within: &'static str,
-    /// The crate or module of which it may not know everything.
+    /// Crate or module with restricted use.
     of: &'static str,
-    /// What it may know of that, besides itself.
+    /// Permitted names of it; names inside the restricted module are always permitted.
     only: &'static [&'static str],
 }
 
@@ -35,7 +35,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Violations, and permissions that are not needed.
+/// Violations of a [`Rule`], and unused permissions.
 pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     let rules = RULES.iter();
     rules

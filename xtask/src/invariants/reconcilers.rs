@@ -1,17 +1,18 @@
-//! Reconcilers are short enough to be read as a list.
+//! Limit on the length of reconcilers, so that each reads as a list of steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::syntax::{self, Absolute, Argument, Function, Names, Source};
 
-/// The maximum number of lines of a reconciler, from its signature to its closing brace.
+/// Maximum number of lines of a reconciler, from its signature to its closing brace.
 const LONGEST: usize = 40;
-/// The function that runs a controller, with the reconciler as second argument.
+/// Function that runs a controller, with the reconciler as second argument.
 const RUNNER: &str = "operator::controller::run";
-/// The crates with controllers.
+/// Crates with controllers.
 const CONTROLLERS: [&str; 4] = ["ccm", "clusterapi", "provider", "rollout"];
 
-/// Functions named `reconcile`, and what controllers run, that are longer; and crates whose controllers are not found.
+/// Functions above the limit that are named `reconcile` or run by a controller; and crates in which no controller was
+/// found.
 pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     let mut problems = too_long(sources, names);
     let found = controllers(sources, names);
@@ -28,7 +29,7 @@ pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     problems
 }
 
-/// The crates that run controllers.
+/// Crates that run controllers.
 fn controllers<'a>(sources: &'a [Source], names: &Names) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     for (source, module) in syntax::production(sources) {

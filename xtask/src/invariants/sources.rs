@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::syntax::{self, Names, Source};
 
-/// Paths and words that may appear in certain files only.
+/// Paths and words permitted in certain files only.
 struct Rule {
-    /// The purpose of the paths and words.
+    /// Purpose of the paths and words.
     what: &'static str,
-    /// What no path may name, however it is imported; `*` at the end stands for any end of a name.
+    /// Paths that must not be named, however imported; `*` at the end matches any end of a name.
     paths: &'static [&'static str],
-    /// What no line may contain: what is no path, and what can be imported from several places.
+    /// Words that must not be in a line: other text than paths, and names importable from several places.
     words: &'static [&'static str],
-    /// Prefixes of paths where they must not appear.
+    /// Prefixes of the files with the restriction.
     within: &'static [&'static str],
-    /// Exceptions, with the reason.
+    /// Exceptions, with reasons.
     except: &'static [(&'static str, &'static str)],
 }
 
@@ -259,7 +259,7 @@ const RULES: &[Rule] = &[
     },
 ];
 
-/// Violations, and exceptions that are not needed.
+/// Violations of a [`Rule`], and exceptions without need.
 pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     let rules = RULES.iter();
     rules
@@ -322,7 +322,7 @@ impl Rule {
     }
 }
 
-/// Whether a name, or everything in it, is what a pattern describes, or something in that.
+/// True if the pattern describes the name, a parent of the name, or, for a glob import, something inside.
 fn names_part(name: &[String], is_glob: bool, pattern: &str) -> bool {
     let parts: Vec<&str> = pattern.split("::").collect();
     let fits = |part: &&str, segment: &String| match part.strip_suffix('*') {

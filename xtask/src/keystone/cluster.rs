@@ -1,4 +1,4 @@
-//! A cluster to which a webhook writes.
+//! Cluster to which a webhook writes.
 
 use std::time::{Duration, Instant};
 
@@ -10,21 +10,21 @@ use super::world::World;
 use crate::cluster::{kubeconfig, serve};
 use crate::https::{Access, Client};
 
-/// What is written after an answer is there when nothing has changed for so long.
+/// Time without changes after which the writes that follow an answer are complete.
 const QUIET: Duration = Duration::from_secs(2);
-/// The longest wait for that.
+/// Timeout of these writes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Cluster {
     access: Access,
-    /// Those by which a webhook knows it.
+    /// Flags of a webhook for the cluster.
     pub(super) flags: Vec<String>,
     _directory: tempfile::TempDir,
     _serving: DropGuard,
 }
 
 impl Cluster {
-    /// An empty one, and a file with the configuration.
+    /// Opens an empty cluster, and writes a file with the configuration.
     pub(super) async fn open(world: &World, sync: &Value) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in(world.directory())?;
         let stop = CancellationToken::new();
@@ -48,7 +48,7 @@ impl Cluster {
         })
     }
 
-    /// Namespaces, but those of each cluster, and RoleBindings, when there come no more.
+    /// Namespaces and RoleBindings once complete, without the namespaces of every cluster.
     pub(super) async fn left(&self) -> anyhow::Result<Value> {
         let (begun, mut client) = (Instant::now(), self.access.connect().await?);
         let (mut last, mut since) = (Value::Null, Instant::now());

@@ -1,13 +1,13 @@
-//! Policies and requests without end, each the same for the same number.
+//! Generated policies and requests, the same for the same number.
 
 use serde_json::{Map, Value, json};
 
 use super::script::{Group, Step, Who};
 
-/// Requests for each policy.
+/// Number of requests for each policy.
 const REQUESTS: usize = 8;
 
-/// What is there twice comes twice as often.
+/// Values; a repeated one is chosen more often.
 const HALVES: [&str; 18] = [
     "*",
     "*",
@@ -32,7 +32,7 @@ const VERBS: [&str; 7] = ["get", "get", "*", "*", "LIST", "list", ""];
 const NAMES: [&str; 4] = ["a", "b", "*", "id-of-a"];
 const ASKED: [&str; 6] = ["a", "b", "pods", "-", "A", "nodes"];
 
-/// The policy of a number, and requests about it.
+/// [`Group`] of a number: a policy, and requests about it.
 pub(super) fn group(number: u64) -> Group {
     let mut row = Row(number);
     let entries = (0..row.below(9)).map(|_| entry(&mut row)).collect();
@@ -142,7 +142,7 @@ fn step(at: usize, row: &mut Row) -> Step {
     }
 }
 
-/// A row of numbers that look like chance (splitmix64).
+/// Pseudo-random sequence of numbers (splitmix64).
 struct Row(u64);
 
 impl Row {
@@ -158,7 +158,7 @@ impl Row {
         self.next() % end
     }
 
-    /// Whether it is one of so many.
+    /// True with a chance of one in `many`.
     fn one_of(&mut self, many: u64) -> bool {
         self.below(many) == 0
     }
@@ -168,7 +168,7 @@ impl Row {
         words.get(at).copied().unwrap_or_default()
     }
 
-    /// One or two words, seldom none.
+    /// One or two words, rarely none.
     fn list(&mut self, words: &[&'static str]) -> Value {
         let count = match self.one_of(8) {
             true => 0,

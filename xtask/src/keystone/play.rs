@@ -1,4 +1,4 @@
-//! A group of requests, played to one webhook.
+//! Play of a group of requests to one webhook.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::differences::Played;
 use crate::differences::names::Names;
 use crate::simulated::Client;
 
-/// Plays the group to a webhook of its own.
+/// Plays the [`Group`] to a new webhook.
 pub(super) async fn play(
     group: &Group,
     program: &Program,
@@ -78,7 +78,7 @@ pub(super) async fn play(
     Ok(played)
 }
 
-/// What a step does before it asks.
+/// Preparations of a [`Step`] before its request.
 fn prepare(step: &Step, names: &mut Names, cloud: &mut Client) -> anyhow::Result<()> {
     if let Some(auth) = &step.log_in {
         let token = token(cloud, &names.resolve_all(auth)?)?;
@@ -94,7 +94,7 @@ fn prepare(step: &Step, names: &mut Names, cloud: &mut Client) -> anyhow::Result
     Ok(())
 }
 
-/// Sends a request of the administrator to the cloud, and keeps the id of the answer.
+/// Sends a request of the administrator to the cloud, and keeps the id in the answer.
 pub(super) fn call(request: &Cloud, names: &mut Names, cloud: &mut Client) -> anyhow::Result<()> {
     let path = names.resolve(&request.path)?;
     let body = request.body.as_ref();

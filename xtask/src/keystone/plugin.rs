@@ -1,4 +1,4 @@
-//! What the exec plugins print in the same environments, without a terminal.
+//! Output of the exec plugins in the same environments, without a terminal.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -14,13 +14,13 @@ use crate::differences::Played;
 use crate::differences::names::Names;
 use crate::simulated::Client;
 
-/// The group of what the plugins print.
+/// Name of the group with the output of the plugins.
 pub(super) const GROUP: &str = "plugin";
 
-/// Seconds by which the end of a token may differ: ours is by the clock of this machine.
+/// Tolerance in seconds for the expiry of a token: ours is by the clock of this machine.
 const ROUNDED: u64 = 2;
 
-/// Runs the plugin in each environment.
+/// Runs the plugin in each [`Environment`].
 pub(super) fn play(
     environments: &[Environment],
     program: &Program,

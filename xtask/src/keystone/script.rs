@@ -1,4 +1,4 @@
-//! What is played to both webhooks: `tests/keystone/side-by-side.yaml`.
+//! Script for both webhooks: `tests/keystone/side-by-side.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) struct Script {
     pub(super) plugins: Vec<Environment>,
 }
 
-/// A request to the cloud.
+/// Request to the cloud.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cloud {
@@ -30,72 +30,72 @@ pub(super) struct Cloud {
     pub(super) path: String,
     #[serde(default)]
     pub(super) body: Option<Value>,
-    /// The name of the id that is answered; with the suffix `-secret`, that of the secret.
+    /// Name for the id in the answer; with the suffix `-secret`, for the secret.
     #[serde(default)]
     pub(super) keep: Option<String>,
 }
 
-/// Requests to a webhook of their own.
+/// Requests to a new webhook.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// The policy: its text, or what it consists of. Without one the webhook has none.
+    /// Policy of the webhook, as text or as JSON; none if absent.
     #[serde(default)]
     pub(super) policy: Option<Value>,
-    /// The configuration of mappings and of what is written to a cluster: there is one then, an API server of its own.
+    /// Configuration of mappings and of writes to a cluster; adds a new API server.
     #[serde(default)]
     pub(super) sync: Option<Value>,
     /// Further flags of ours.
     #[serde(default)]
     pub(super) flags: Vec<String>,
-    /// It moves the cloud's clock, and is played after the others.
+    /// Plays the group after all others, since it moves the clock of the cloud.
     #[serde(default)]
     pub(super) last: bool,
     pub(super) steps: Vec<Step>,
 }
 
-/// A request to a webhook, a login, or a request to the cloud.
+/// Request to a webhook, login, or request to the cloud.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Step {
-    /// What it is, of no other step of its group.
+    /// Unique name within the [`Group`].
     pub(super) is: String,
-    /// One request for each of these, which is `$each`.
+    /// Sends one request for each value, available as `$each`.
     #[serde(default)]
     pub(super) each: Vec<String>,
 
-    /// The body of a login; the token is kept.
+    /// Body of a login; the token is kept.
     #[serde(default)]
     pub(super) log_in: Option<Value>,
     #[serde(default)]
     pub(super) keep: Option<String>,
     #[serde(default)]
     pub(super) cloud: Option<Cloud>,
-    /// The cloud's clock goes ahead by so many seconds.
+    /// Seconds by which the clock of the cloud is advanced.
     #[serde(default)]
     pub(super) later: Option<u32>,
 
-    /// A body as it is.
+    /// Body as text.
     #[serde(default)]
     pub(super) body: Option<String>,
-    /// A body in JSON.
+    /// Body in JSON.
     #[serde(default)]
     pub(super) json: Option<Value>,
-    /// `v1` or `v1beta1`.
+    /// Version of the review: `v1` or `v1beta1`.
     #[serde(default)]
     pub(super) version: Option<String>,
-    /// The token of a TokenReview.
+    /// Token of a TokenReview.
     #[serde(default)]
     pub(super) token: Option<String>,
-    /// `VERB NAMESPACE RESOURCE SUBRESOURCE GROUP` of a SubjectAccessReview, `-` for none, or `VERB /PATH`.
+    /// SubjectAccessReview as `VERB NAMESPACE RESOURCE SUBRESOURCE GROUP`, `-` for an empty part, or `VERB /PATH`.
     #[serde(default)]
     pub(super) may: Option<String>,
     #[serde(default)]
     pub(super) user: Who,
 }
 
-/// Who is asked about.
+/// User in a review.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Who {
@@ -107,15 +107,15 @@ pub(super) struct Who {
     pub(super) groups: Vec<String>,
     #[serde(default)]
     pub(super) roles: Vec<String>,
-    /// Id and name.
+    /// Id and name of the project.
     #[serde(default)]
     pub(super) project: Vec<String>,
-    /// Nobody has authenticated the user.
+    /// True for a user whom nobody has authenticated.
     #[serde(default)]
     pub(super) stranger: bool,
 }
 
-/// An environment of the exec plugin.
+/// Environment of the exec plugin.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Environment {
@@ -124,7 +124,7 @@ pub(super) struct Environment {
     pub(super) env: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) args: Vec<String>,
-    /// A clouds.yaml in the directory of the call.
+    /// clouds.yaml in the working directory of the call.
     #[serde(default)]
     pub(super) clouds: Option<Value>,
 }
@@ -145,7 +145,7 @@ impl Script {
         Ok(read)
     }
 
-    /// The number of requests to each program.
+    /// Number of requests to each program.
     pub(super) fn requests(&self) -> usize {
         let steps = self.groups.iter().flat_map(|it| &it.steps);
         let asked = steps.filter(|it| it.is_review());
@@ -158,7 +158,7 @@ impl Step {
         self.body.is_some() || self.json.is_some() || self.token.is_some() || self.may.is_some()
     }
 
-    /// The review that is asked for. Names are replaced in `may` before it is read, and in all else afterwards.
+    /// Review of the step. [`Names`] are replaced in `may` before parsing, and in all else afterwards.
     pub(super) fn review(&self, names: &Names) -> anyhow::Result<Option<Value>> {
         let version = self.version.as_deref().unwrap_or("v1beta1");
         if let Some(body) = &self.json {
@@ -175,7 +175,7 @@ impl Step {
     }
 }
 
-/// A SubjectAccessReview, as API servers send it.
+/// SubjectAccessReview in the form of API servers.
 pub(super) fn access(version: &str, who: &Who, may: &str) -> Value {
     let words: Vec<&str> = may.split(' ').collect();
     let given = |names: &[(&str, usize)]| {

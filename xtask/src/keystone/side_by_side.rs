@@ -1,5 +1,5 @@
-//! `keystone-side-by-side`: one script, and generated policies, played to the Go webhook and to ours on one simulated cloud, and
-//! environments to both exec plugins; what they answer is compared.
+//! `keystone-side-by-side`: one script and generated policies, played to the Go webhook and to ours on one simulated
+//! cloud, and environments for both exec plugins; the answers are compared.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::differences::{Accepted, Difference, differences, plays};
 use crate::simulated::PASSWORD;
 
 const SCRIPT: &str = "tests/keystone/side-by-side.yaml";
-/// The differences that are accepted.
+/// File of the [`Accepted`] differences.
 const ACCEPTED: &str = "tests/keystone/side-by-side-accepted.yaml";
 const PAGE: Page = Page {
     file: "docs/guides/keystone-authentication.md",
@@ -29,19 +29,19 @@ const PAGE: Page = Page {
 /// Arguments.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The directory of the Go programs, as `tests/kubernetes/build k8s-keystone-auth` builds them.
+    /// Directory of the Go programs, as `tests/kubernetes/build k8s-keystone-auth` builds them.
     #[arg(long, value_name = "DIRECTORY", default_value = "target/tools")]
     go: PathBuf,
-    /// The program to compare with them, and the simulated cloud.
+    /// The program to compare, and the simulated cloud.
     #[arg(long, value_name = "FILE", default_value = "target/debug/ferrostack")]
     binary: PathBuf,
     /// Generated policies besides the script, with eight requests each.
     #[arg(long, value_name = "COUNT", default_value_t = 500)]
     policies: u64,
-    /// The first of them.
+    /// Number of the first generated policy.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     from: u64,
-    /// Play the groups alone whose names contain this.
+    /// Play only the groups with this word in the name.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
     /// Play nothing; write the table of accepted differences to docs/guides/keystone-authentication.md.
@@ -107,7 +107,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The names of what is in each cloud.
+/// [`Names`] for the objects of the simulated cloud.
 fn names(world: &mut World) -> anyhow::Result<Names> {
     let mut names = Names::default();
     let keystone = world.keystone();
@@ -130,9 +130,9 @@ fn names(world: &mut World) -> anyhow::Result<Names> {
     Ok(names)
 }
 
-/// Both programs, and what they share.
+/// Both programs, and shared state.
 struct Compared {
-    /// Requests that the Go webhook has allowed: if there were few, equal answers would say little.
+    /// Number of requests that the Go webhook has allowed: with few, equal answers would prove little.
     allowed: AtomicUsize,
     programs: [Program; 2],
     world: World,

@@ -1,4 +1,4 @@
-//! A webhook as a process, and its client.
+//! Webhook as a process, and its client.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -17,15 +17,15 @@ use super::world::World;
 use crate::https::{Access, Client, free};
 use crate::memory;
 
-/// The longest time of a start, and of an answer.
+/// Timeout of a start, and of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a port is looked for: between finding and using it, another process may take it.
+/// Maximum number of searches for a port: another process may take the port before its use.
 const PORTS: usize = 5;
 
-/// The program, and what of it is compared.
+/// Program, with the webhook and the plugin under comparison.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
-    /// `Go`, or `here`.
+    /// Name in messages: `Go` or `here`.
     pub(crate) name: &'static str,
     webhook: (PathBuf, Option<&'static str>),
     plugin: (PathBuf, Option<&'static str>),
@@ -42,7 +42,7 @@ impl Program {
         })
     }
 
-    /// `ferrostack`.
+    /// Both parts of `ferrostack`.
     pub(crate) fn here(binary: &Path) -> anyhow::Result<Self> {
         let binary = std::path::absolute(binary)?;
         Ok(Self {
@@ -52,7 +52,7 @@ impl Program {
         })
     }
 
-    /// The exec plugin, without arguments and with this environment alone.
+    /// [`Command`] for the exec plugin, without arguments, with an empty environment.
     pub(crate) fn plugin(&self) -> Command {
         let mut command = command(&self.plugin);
         command.env_clear();
@@ -66,16 +66,16 @@ fn command((path, argument): &(PathBuf, Option<&'static str>)) -> Command {
     command
 }
 
-/// A running webhook. Dropping it ends the process.
+/// Running webhook. Dropping ends the process.
 pub(crate) struct Webhook {
     child: Child,
     access: Access,
-    /// From the start of the process to its first answer.
+    /// Time from the start of the process to its first answer.
     pub(crate) start: Duration,
 }
 
 impl Webhook {
-    /// Starts a webhook with a policy, and further arguments. `name` is that of its log. `None` if it ends by itself.
+    /// Starts a webhook with a policy, and further arguments. `name` is for its log. `None` if the process exits early.
     pub(crate) async fn start(
         program: &Program,
         world: &World,
@@ -121,7 +121,7 @@ impl Webhook {
         bail!("no free port for {name}")
     }
 
-    /// Waits for the first answer; false if the process ends before.
+    /// Waits for the first answer; false if the process exits before.
     async fn wait(&mut self, begun: Instant) -> anyhow::Result<bool> {
         while begun.elapsed() < PATIENCE {
             if let Ok(mut client) = self.client().await
@@ -138,17 +138,17 @@ impl Webhook {
         bail!("the webhook does not answer")
     }
 
-    /// A connection.
+    /// Opens a connection.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         self.access.connect().await
     }
 
-    /// Where it listens.
+    /// Address of the webhook.
     pub(crate) fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Resident memory of the process, and what of it is not backed by a file, in megabytes.
+    /// Resident memory of the process, and its part without a file behind it, in megabytes.
     pub(crate) fn memory(&self) -> anyhow::Result<(f64, f64)> {
         memory::resident(self.child.id())
     }
@@ -156,14 +156,14 @@ impl Webhook {
 
 impl Drop for Webhook {
     fn drop(&mut self) {
-        // One that has ended already is no matter.
+        // Without effect if the process has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A free address that this process gives to one webhook alone: one that two had would be that of the first, and the other would be
-/// taken for it.
+/// Free address, given to one webhook alone. With two webhooks on one address, answers of the first would pass for
+/// answers of the second.
 fn address() -> anyhow::Result<SocketAddr> {
     static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
@@ -175,7 +175,7 @@ fn address() -> anyhow::Result<SocketAddr> {
     }
 }
 
-/// An answer: the status as `code`, or `closed`, and the body as `answer`; and the words, if there are any.
+/// Sends a request. Answer: status as `code`, or `closed`, and body as `answer`; and the message, if any.
 pub(crate) async fn ask(
     client: &mut Option<Client>,
     webhook: &Webhook,

@@ -1,4 +1,4 @@
-//! The simulated cloud, and a directory for what uses it.
+//! Simulated cloud, and a directory for webhooks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::simulated::{Client, PASSWORD, Simulator};
 
 const TOKENS: &str = "/identity/v3/auth/tokens";
 
-/// A cloud as a process.
+/// Cloud as a process.
 pub(crate) struct World {
     cloud: Simulator,
     admin: Client,
@@ -20,7 +20,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A cloud, and certificates for webhooks.
+    /// Opens a cloud, and writes certificates for webhooks.
     pub(crate) fn open(binary: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("ferrostack-keystone")
@@ -35,32 +35,32 @@ impl World {
         })
     }
 
-    /// The directory of policies, logs and certificates.
+    /// Directory of policies, logs and certificates.
     pub(crate) fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The TLS settings of clients of a webhook.
+    /// TLS settings for clients of a webhook.
     pub(crate) fn tls(&self) -> &Arc<rustls::ClientConfig> {
         &self.tls
     }
 
-    /// The URL of Keystone.
+    /// URL of Keystone.
     pub(crate) fn keystone(&self) -> String {
         format!("{}/identity/v3", self.cloud.url())
     }
 
-    /// A connection of the administrator.
+    /// Connection of the administrator.
     pub(crate) fn admin(&mut self) -> &mut Client {
         &mut self.admin
     }
 
-    /// A further connection.
+    /// Opens a further connection of the administrator.
     pub(crate) fn connect(&self) -> anyhow::Result<Client> {
         self.cloud.client_of("admin")
     }
 
-    /// Makes a user who is a member of demo's project.
+    /// Creates a user with the role member in the project demo.
     pub(crate) fn member(&mut self, name: &str) -> anyhow::Result<()> {
         let project = self.cloud.client()?.project();
         let body = json!({"user": {"name": name, "password": PASSWORD, "domain_id": "default"}});
@@ -75,7 +75,7 @@ impl World {
         Ok(())
     }
 
-    /// Requests to Keystone since [`Self::reset`], logins apart.
+    /// Requests to Keystone since [`Self::reset`], without logins.
     pub(crate) fn requests(&mut self) -> anyhow::Result<u64> {
         let answer: Value = serde_json::from_slice(&self.admin.get("/_simulator/requests")?)?;
         let entries = answer["requests"].as_array().into_iter().flatten();
@@ -83,14 +83,14 @@ impl World {
         Ok(asked.filter_map(|it| it["count"].as_u64()).sum())
     }
 
-    /// Counts requests from now on.
+    /// Resets the counters of requests.
     pub(crate) fn reset(&mut self) -> anyhow::Result<()> {
         self.admin.call("DELETE", "/_simulator/requests", None)?;
         Ok(())
     }
 }
 
-/// A token by `auth`, the body of a login without the key of that name.
+/// Token for `auth`, the value of the key `auth` in the body of a login.
 pub(crate) fn token(client: &mut Client, auth: &Value) -> anyhow::Result<String> {
     let (status, token, reply) = client.exchange("POST", TOKENS, Some(&json!({ "auth": auth })))?;
     if status != 201 {
@@ -99,7 +99,7 @@ pub(crate) fn token(client: &mut Client, auth: &Value) -> anyhow::Result<String>
     token.context("the token of a login")
 }
 
-/// The login of a user in a project, both of the domain `Default`.
+/// Login of a user in a project, both of the domain `Default`.
 pub(crate) fn password(user: &str, project: &str) -> Value {
     let domain = json!({"name": "Default"});
     json!({
@@ -108,7 +108,7 @@ pub(crate) fn password(user: &str, project: &str) -> Value {
     })
 }
 
-/// The login by another token, for the same project.
+/// Login by another token, for the same project.
 pub(crate) fn of_token(token: &str) -> Value {
     let domain = json!({"name": "Default"});
     json!({

@@ -1,8 +1,8 @@
-//! Which licences a text grants, and whether texts grant what an SPDX expression asks for.
+//! Licences granted by a text, and satisfaction of an SPDX expression.
 
 use std::collections::BTreeSet;
 
-/// Licences, and words that their texts have and no others, in lower case and with single spaces.
+/// Licences, with phrases unique to their texts, in lower case and with single spaces.
 const LICENCES: [(&str, &[&str]); 11] = [
     (
         "0BSD",
@@ -62,11 +62,11 @@ const LICENCES: [(&str, &[&str]); 11] = [
     ),
 ];
 
-/// The licences that the texts grant together.
+/// Licences that the texts grant together.
 pub(super) fn granted<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<&'static str> {
     let mut granted = BTreeSet::new();
     for text in texts {
-        // Without the marks of comments, and quotes of several typesets.
+        // Without comment marks, and with plain quotes.
         let is_word = |word: &&str| word.contains(char::is_alphanumeric);
         let words: Vec<&str> = text.split_whitespace().filter(is_word).collect();
         let text = words.join(" ").to_lowercase().replace(['“', '”'], "\"");
@@ -77,7 +77,7 @@ pub(super) fn granted<'a>(texts: impl Iterator<Item = &'a str>) -> BTreeSet<&'st
     granted
 }
 
-/// Whether the licences satisfy an SPDX expression. A licence that is not in the table is an error.
+/// True if the licences satisfy an SPDX expression. A licence outside the table is an error.
 pub(super) fn satisfied(expression: &str, granted: &BTreeSet<&str>) -> Result<bool, String> {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
@@ -99,7 +99,7 @@ fn any(rest: &mut &[&str], granted: &BTreeSet<&str>) -> Result<bool, String> {
 
 fn all(rest: &mut &[&str], granted: &BTreeSet<&str>) -> Result<bool, String> {
     let mut answer = one(rest, granted)?;
-    // An exception is a text as well.
+    // An exception has a text as well.
     while take(rest, "AND") || take(rest, "WITH") {
         answer &= one(rest, granted)?;
     }

@@ -1,11 +1,11 @@
-//! Texts of crates that have none in their sources, or not the whole one.
+//! Texts for crates whose sources lack a complete one.
 
 use anyhow::Context;
 
-/// The Apache License 2.0: the text has no line that names whose work it is.
+/// Apache License 2.0; the text names no author.
 const APACHE: &str = include_str!("../../../LICENSE");
 
-/// Of the repository of cel-rust.
+/// From the repository of cel-rust.
 const CEL: &str = "\
 Copyright (c) 2022 Tom Forbes and Contributors
 
@@ -28,7 +28,7 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE
 OR OTHER DEALINGS IN THE SOFTWARE.
 ";
 
-/// Crates, where their text is from, and the text.
+/// Crates, with the origin of the text, and the text.
 pub(super) const TEXTS: [(&str, &str, &str); 7] = [
     (
         "better_any",
@@ -52,16 +52,16 @@ pub(super) const TEXTS: [(&str, &str, &str); 7] = [
 ];
 const KUBE: &str = "the text of Apache-2.0; its archive has no file with it";
 
-/// The texts of a crate, with where they are from.
+/// Texts for a crate, with their origin.
 pub(super) fn of(name: &str) -> impl Iterator<Item = (String, String)> {
     let texts = TEXTS.iter().filter(move |(of, ..)| *of == name);
     texts.map(|(_, from, text)| ((*from).to_owned(), (*text).to_owned()))
 }
 
-/// The crate with SQLite, and the header that has its notice and its version.
+/// Crate with SQLite, and the header with its notice and version.
 pub(crate) const SQLITE: (&str, &str) = ("libsqlite3-sys", "sqlite3/sqlite3.h");
 
-/// What SQLite has in place of a licence: its first words.
+/// Blessing in place of a licence in SQLite's header.
 pub(super) fn blessing(header: &str) -> anyhow::Result<String> {
     let lines = header.lines();
     let notice: Vec<&str> = lines

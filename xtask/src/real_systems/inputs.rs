@@ -1,5 +1,5 @@
-//! A hash of what a step depends on: files of the repository, the command, and the settings of tests that are in force. It
-//! does not depend on the machine: neither on the path of the clone nor on what is installed.
+//! Hash of the dependencies of a step: files of the repository, command, and settings of tests in the environment.
+//! Independent of the machine: of the path of the clone and of installed programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,22 +13,22 @@ use sha2::{Digest, Sha256};
 #[cfg(test)]
 mod tests;
 
-/// Variables that change what tests do.
+/// Prefix of variables that change tests.
 const SETTINGS: &str = "FERROSTACK_";
-/// Of the hash so many bytes are written.
+/// Bytes of the hash in the record.
 const LENGTH: usize = 8;
 
-/// The files of a repository with their hashes, each computed once.
+/// Files of a repository with their hashes, each computed once.
 pub(super) struct Digests {
     root: PathBuf,
-    /// What git does not ignore, committed or not.
+    /// Files that git does not ignore, committed or not.
     files: BTreeSet<String>,
     digests: BTreeMap<String, String>,
     settings: Vec<(String, String)>,
 }
 
 impl Digests {
-    /// Those of the repository at `root`, with the settings of this process.
+    /// Files of the repository at `root`, with the settings of this process.
     pub(super) fn of(root: &Path) -> anyhow::Result<Self> {
         let listed = Command::new("git")
             .args([
@@ -53,11 +53,11 @@ impl Digests {
         })
     }
 
-    /// A hash of all files below `paths` by name, content and permission to execute, of `command` and of the settings.
+    /// Hash of all files below `paths` by name, content and executable bit, of `command` and of the settings.
     ///
     /// # Errors
     ///
-    /// A path without a file: with an incomplete hash changes would be missed.
+    /// A path without a file: an incomplete hash would hide changes.
     pub(super) fn inputs(
         &mut self,
         paths: &BTreeSet<&str>,
@@ -76,7 +76,7 @@ impl Digests {
         }
         let mut sum = Sha256::new();
         for name in names {
-            // A committed file that was deleted is absent.
+            // A committed file may be deleted in the working tree.
             if let Some(digest) = self.digest(&name)? {
                 sum.update(format!("{name}\0{digest}\n"));
             }
@@ -111,7 +111,7 @@ impl Digests {
     }
 }
 
-/// The settings of this process, in order. The path of the clone is not part of them.
+/// Settings of this process, sorted. The path of the clone is not part of a value.
 fn settings(root: &Path) -> Vec<(String, String)> {
     let root = root.display().to_string();
     let mut found: Vec<(String, String)> = std::env::vars_os()

@@ -1,4 +1,4 @@
-//! Which steps are due, how long they will take, and which of them begin.
+//! Due steps, their expected durations, and the selection of steps to begin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,21 +11,21 @@ use super::table::{Step, System, Table};
 #[cfg(test)]
 mod tests;
 
-/// A real system changes in ways that no file of the repository tells.
+/// Maximum age of a pass: real systems change without a change in the repository.
 const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// No machine counts as slower than this.
+/// Maximum factor of slowness of a machine.
 const SLOWEST: f64 = 4.0;
 
-/// Why a step is due.
+/// Reason why a step is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// There is no record of it.
+    /// The step has no record.
     Never,
-    /// What it depends on is not what it was.
+    /// A dependency of the step has changed.
     Changed,
-    /// Its record is older than 30 days.
+    /// The pass is more than 30 days old.
     Old,
-    /// Somebody wants it to run.
+    /// The step was requested.
     Asked,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Due {
     }
 }
 
-/// Whether a step is due that last passed like this.
+/// Reason why a step with this last [`Pass`] is due; `None` if it is not.
 pub(super) fn due(last: Option<&Pass>, inputs: &str, now: Timestamp) -> Option<Due> {
     match last {
         None => Some(Due::Never),
@@ -50,8 +50,8 @@ pub(super) fn due(last: Option<&Pass>, inputs: &str, now: Timestamp) -> Option<D
     }
 }
 
-/// How long things take on this machine, by what they took and by how long the tests took then and now. What stays on a machine
-/// is there or is not: how long it took where it was there says nothing of this machine.
+/// Expected durations on this machine, by recorded durations and by the duration of the tests then and now. For systems
+/// that stay on a machine, only presence on this machine counts, not the record.
 #[derive(Debug)]
 pub(super) struct Expected {
     /// Minutes by the names of steps and systems.
@@ -59,7 +59,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// `there`: the systems that this machine has; `tests`: the minutes of the tests on it, if they ran.
+    /// `there`: systems present on this machine; `tests`: minutes of the tests on this machine, if they ran.
     pub(super) fn new(
         table: &Table,
         record: &Record,
@@ -89,12 +89,12 @@ impl Expected {
         }
     }
 
-    /// Minutes of a step, its systems apart.
+    /// Minutes of a [`Step`], without its systems.
     pub(super) fn step(&self, step: &Step) -> f64 {
         self.of(&step.name)
     }
 
-    /// Minutes of the start of a system.
+    /// Minutes of the start of a [`System`].
     pub(super) fn system(&self, system: &System) -> f64 {
         self.of(&system.name)
     }
@@ -104,7 +104,7 @@ impl Expected {
     }
 }
 
-/// How many times as long something takes here. A faster machine earns nothing: what is waited for does not get faster.
+/// Factor of slowness, at least 1: on a faster machine, waiting does not become shorter.
 fn slowness(now: Option<f64>, then: Option<f64>) -> f64 {
     match (now, then) {
         (Some(now), Some(then)) if then > 0.0 => (now / then).clamp(1.0, SLOWEST),
@@ -112,21 +112,21 @@ fn slowness(now: Option<f64>, then: Option<f64>) -> f64 {
     }
 }
 
-/// A step that is due, with what decides when it begins.
+/// Due step, with the criteria for its selection.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
     pub(super) minutes: f64,
-    /// The systems that it needs, with the minutes of their start.
+    /// Systems of the step, with the minutes of their start.
     pub(super) systems: Vec<(&'a str, f64)>,
-    /// Those of them that go on until they are stopped.
+    /// Systems that run until stopped.
     pub(super) runs: Vec<&'a str>,
-    /// When it last passed.
+    /// Time of the last pass.
     pub(super) passed: Option<Timestamp>,
 }
 
 impl<'a> Candidate<'a> {
-    /// The step of the table, with its last pass.
+    /// Candidate for a [`Step`] of the table, with its last pass.
     pub(super) fn new(
         table: &'a Table,
         expected: &Expected,
@@ -148,20 +148,20 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// What begins, in order, and what is left for another run.
+/// Steps to begin, in order, and steps left for another run.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan<'a> {
     pub(super) begin: Vec<&'a str>,
-    /// The first of them is the next that begins when there is time.
+    /// Steps left, the next one first.
     pub(super) later: Vec<&'a str>,
 }
 
-/// Chooses what begins within `minutes`, or all of it without a limit.
+/// Selects the steps that begin within `minutes`; all without a limit.
 ///
-/// Steps are chosen by the age of their last pass, the oldest first, whatever they are due for: one that was left out is older
-/// than all that ran, so that none is left out for ever. A system that several of them need, or that runs already, costs
-/// its start once. Of the chosen ones those follow each other that share a system, and nothing runs beside a step that does
-/// not need it but the other systems of such a group: a step that starts nodes of its own has the machine for itself.
+/// The oldest last pass comes first, for any reason to be due: a skipped step is older than all others in the next run,
+/// so that none starves. A system needed by several steps, or already running, costs its start once. Selected steps
+/// with a common system follow each other. Beside a step, only the systems of its group run: a step that starts its own
+/// nodes has the machine for itself.
 pub(super) fn plan<'a>(
     candidates: &[Candidate<'a>],
     running: &BTreeSet<&str>,
@@ -189,15 +189,15 @@ pub(super) fn plan<'a>(
     }
 }
 
-/// The minutes of the systems of a step that do not run.
+/// Minutes of the systems of a step that are not running.
 fn starts(step: &Candidate<'_>, running: &BTreeSet<&str>) -> f64 {
     let missing = step.systems.iter();
     let missing = missing.filter(|(name, _)| !running.contains(name));
     missing.map(|(_, minutes)| minutes).sum()
 }
 
-/// The oldest first, then those that need nothing but what runs by then, then those that need some of it, then the oldest of
-/// the others, before which all that runs is stopped.
+/// Order of the chosen steps: first the oldest; then steps that need only running systems; then steps that share a
+/// running system; then the oldest of the rest, before which all running systems are stopped.
 fn grouped<'a>(mut chosen: Vec<&Candidate<'a>>, running: &BTreeSet<&str>) -> Vec<&'a str> {
     let mut running = running.clone();
     let mut order = Vec::new();

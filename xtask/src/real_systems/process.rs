@@ -1,4 +1,4 @@
-//! Commands that are ended in time, with everything that they started.
+//! Commands with a time limit, ended with all their child processes.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -15,44 +15,44 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::lints;
 
-/// A command that is asked to end has so long to stop what it started.
+/// Time for a command to stop its child processes after SIGTERM.
 const GRACE: Duration = Duration::from_secs(60);
-/// Between two looks at a command.
+/// Interval between two looks at a command.
 const LOOK: Duration = Duration::from_millis(50);
-/// Bytes at the end of a command's output that are kept.
+/// Bytes kept from the end of a command's output.
 const TAIL: usize = 4096;
-/// So long after a command has ended the rest of its output is waited for. What it started may hold the pipe for hours.
+/// Time to wait for the rest of the output after the end of a command. Its child processes may hold the pipe for hours.
 const REST: Duration = Duration::from_millis(500);
 
-/// How a command ended.
+/// End of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End {
-    /// By itself.
+    /// The command ended by itself.
     Status(ExitStatus),
-    /// It was ended, because its time was over.
+    /// The command was ended at its time limit.
     TooLong,
-    /// It was ended, because this program was asked to end.
+    /// The command was ended because this program is stopping.
     Stopped,
 }
 
 impl End {
-    /// Whether it ended by itself, without an error.
+    /// True if the command ended by itself, without an error.
     pub(super) fn is_success(self) -> bool {
         matches!(self, Self::Status(status) if status.success())
     }
 }
 
-/// Whether this program was asked to end, by SIGINT, SIGTERM or SIGHUP.
+/// Flag: true after SIGINT, SIGTERM or SIGHUP.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// One that never is set.
+    /// Flag that is never set.
     pub(super) fn never() -> Self {
         Self::default()
     }
 
-    /// Takes the place of the default actions of these signals, which would leave systems behind.
+    /// Installs handlers for these signals. The default actions would leave systems running.
     pub(super) fn on_signals() -> anyhow::Result<Self> {
         let stop = Self::default();
         let flag = stop.clone();
@@ -83,7 +83,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Whether this program was asked to end.
+    /// True if the program is to stop.
     pub(super) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -117,7 +117,8 @@ impl Tail {
         kept.drain(..over);
     }
 
-    /// Prints what comes out of the pipe, and keeps the end of it, until no process has the other end. The receiver is closed then.
+    /// Prints the output of the pipe and keeps its end, until the last process closes the pipe. Then the receiver is
+    /// closed.
     fn follow(&self, mut output: PipeReader) -> Receiver<()> {
         let tail = self.clone();
         let (open, closed) = mpsc::channel();
@@ -128,7 +129,7 @@ impl Tail {
                 let part = &part[..length];
                 tail.add(part);
                 let mut out = io::stdout().lock();
-                // Without a reader of its output the run goes on: the record is what counts.
+                // Without a reader of the output the run goes on: the record counts.
                 let _ = out.write_all(part).and_then(|()| out.flush());
             }
         });
@@ -136,8 +137,8 @@ impl Tail {
     }
 }
 
-/// Runs a command of bash in `root`, and ends it at `end`. Both of its outputs go to that of this program, and their end into
-/// `tail`.
+/// Runs a bash command in `root`, and ends it at `end`. Standard output and error go to the output of this program, the
+/// last bytes also to `tail`.
 ///
 /// # Errors
 ///
@@ -153,7 +154,7 @@ pub(super) fn run(
     let mut bash = bash(root, command);
     bash.stdout(writer.try_clone()?).stderr(writer);
     let child = bash.spawn().context("bash")?;
-    // With it goes this program's end of the pipe.
+    // This drop closes the write end of the pipe in this program.
     drop(bash);
     let closed = tail.follow(reader);
     let end = wait(child, end, stop);
@@ -161,7 +162,7 @@ pub(super) fn run(
     end
 }
 
-/// Runs a command of bash in `root` without its output.
+/// Runs a bash command in `root` without output.
 ///
 /// # Errors
 ///
@@ -174,7 +175,7 @@ pub(super) fn quiet(root: &Path, command: &str, stop: &Stop) -> anyhow::Result<E
 
 fn bash(root: &Path, command: &str) -> Command {
     let mut bash = Command::new("bash");
-    // A group of its own, so that what it started is asked to end with it.
+    // A process group, so that SIGTERM reaches child processes, too.
     bash.args(["-euo", "pipefail", "-c", command])
         .current_dir(root)
         .env("PWD", root)
@@ -201,7 +202,7 @@ fn wait(mut child: Child, end: Option<Instant>, stop: &Stop) -> anyhow::Result<E
     }
 }
 
-/// Asks the group to end; what has not when its time is over is killed.
+/// Sends SIGTERM to the group, and SIGKILL after [`GRACE`].
 fn ended(child: &mut Child) -> anyhow::Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let send = |signal| group.map(|group| kill_process_group(group, signal));
@@ -210,7 +211,7 @@ fn ended(child: &mut Child) -> anyhow::Result<()> {
     while child.try_wait()?.is_none() && Instant::now() < patience {
         std::thread::sleep(LOOK);
     }
-    // Also what outlived its parent.
+    // Also for processes that outlived their parent.
     send(Signal::KILL);
     child.wait()?;
     Ok(())

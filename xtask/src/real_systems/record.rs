@@ -1,4 +1,4 @@
-//! What passed when: the page docs/project/real-systems.md, which is read and written by this task alone.
+//! Record of passes: the page docs/project/real-systems.md, read and written by this task alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,9 +16,9 @@ use super::table::Table;
 #[cfg(test)]
 mod tests;
 
-/// What stands in the cells of what has not passed yet.
+/// Content of the cells before a first pass.
 const NONE: &str = "–";
-/// In UTC.
+/// Format of dates, in UTC.
 const DATE: &str = "%Y-%m-%d %H:%M";
 
 const HEAD: &str = "\
@@ -40,28 +40,28 @@ What was started for them:
 |---|---|---|---|---|---|---|
 ";
 
-/// A step that passed, or a system that started.
+/// Pass of a step, or start of a system.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pass {
-    /// How long it took, in minutes.
+    /// Duration in minutes.
     pub(super) minutes: f64,
     pub(super) at: Timestamp,
-    /// What was checked out, and whether it had changes.
+    /// Commit of the working tree, and a mark for uncommitted changes.
     pub(super) commit: String,
-    /// The hash of the inputs; systems have none.
+    /// Hash of the inputs; `None` for systems.
     pub(super) inputs: Option<String>,
-    /// How long the tests of the workspace took in the same run, in minutes.
+    /// Duration of the tests of the workspace in the same run, in minutes.
     pub(super) tests: Option<f64>,
 }
 
-/// All of them, by name.
+/// All [`Pass`]es, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Record {
     passes: BTreeMap<String, Pass>,
 }
 
 impl Record {
-    /// Reads the page; without a page nothing has passed.
+    /// Reads the page; empty if absent.
     pub(super) fn read(path: &Path, table: &Table) -> anyhow::Result<Self> {
         match fs::read_to_string(path) {
             Ok(text) => Self::parse(&text, table),
@@ -70,7 +70,7 @@ impl Record {
         }
     }
 
-    /// The rows of what is in the table; other rows are of steps that are no more.
+    /// Parses the rows of names in the table; other rows are of removed steps.
     fn parse(text: &str, table: &Table) -> anyhow::Result<Self> {
         let mut passes = BTreeMap::new();
         for line in text.lines().filter(|line| line.starts_with('|')) {
@@ -85,7 +85,7 @@ impl Record {
         Ok(Self { passes })
     }
 
-    /// The page.
+    /// Text of the page.
     fn text(&self, table: &Table) -> String {
         let mut text = HEAD.to_owned();
         text.push_str(STEPS);
@@ -114,7 +114,7 @@ impl Record {
                     .map_or_else(|| NONE.to_owned(), |minutes| format!("{minutes:.0}"))
             ),
         };
-        // Nothing fails that writes to a string.
+        // Writing to a string never fails.
         let _ = writeln!(text, "| {name} | {shows} | {cells} |");
     }
 
@@ -126,31 +126,31 @@ impl Record {
         fs::write(path, self.text(table)).context(path.display().to_string())
     }
 
-    /// When a step passed, or a system started.
+    /// Last pass of a step or system.
     pub(super) fn passed(&self, name: &str) -> Option<&Pass> {
         self.passes.get(name)
     }
 
-    /// Takes the place of what was there.
+    /// Replaces the pass of a step or system.
     pub(super) fn insert(&mut self, name: &str, pass: Pass) {
         self.passes.insert(name.to_owned(), pass);
     }
 }
 
 impl Pass {
-    /// The date as it is written, in UTC.
+    /// Date for the page, in UTC.
     pub(super) fn date(&self) -> String {
         self.at.to_zoned(TimeZone::UTC).strftime(DATE).to_string()
     }
 }
 
-/// The names of steps and systems, with what each shows.
+/// Names of steps and systems, each with its description.
 fn names(table: &Table) -> impl Iterator<Item = (&str, &str)> {
     let steps = table.steps.iter().map(|it| (&*it.name, &*it.shows));
     steps.chain(table.systems.iter().map(|it| (&*it.name, &*it.shows)))
 }
 
-/// The last five of seven cells.
+/// Parses the last five of seven cells.
 fn pass(cells: &[&str]) -> anyhow::Result<Option<Pass>> {
     let [_, _, minutes, date, commit, inputs, tests] = cells else {
         bail!("it has {} cells, not seven", cells.len());

@@ -1,4 +1,4 @@
-//! One round: systems are started, steps run, and each that passed is recorded at once.
+//! One round: starts systems, runs steps, and records each pass at once.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -18,16 +18,16 @@ use super::{RECORD, minutes};
 use crate::print;
 use crate::stopwatch::clock;
 
-/// Tests that could not run, one on each line (crates/skipped).
+/// File with the tests that could not run, one on each line (crates/skipped).
 const SKIPPED: &str = "target/skipped-tests";
-/// A step that takes so many times as long as expected hangs.
+/// Multiple of the expected duration after which a step hangs.
 const HANGS: f64 = 3.0;
-/// No step hangs that takes fewer minutes.
+/// Minutes below which no step hangs.
 const SHORT: f64 = 10.0;
-/// The minutes that a system has to stop.
+/// Time for a system to stop, in minutes.
 const DOWN: f64 = 3.0;
 
-/// A step that is due, and its inputs.
+/// Due step with its inputs.
 #[derive(Debug)]
 pub(super) struct Waiting<'a> {
     pub(super) step: &'a Step,
@@ -35,7 +35,7 @@ pub(super) struct Waiting<'a> {
     pub(super) inputs: String,
 }
 
-/// What has been done so far.
+/// State of a round.
 #[derive(Debug)]
 pub(super) struct Round<'a> {
     root: &'a Path,
@@ -43,19 +43,19 @@ pub(super) struct Round<'a> {
     record: Record,
     expected: Expected,
     began: Instant,
-    /// How long after the beginning steps may end; for ever if there is none.
+    /// Time since the beginning in which steps may end; `None` for no limit.
     limit: Option<Duration>,
-    /// When the time is over, what was begun may go on for so long.
+    /// Additional time for a step already running at the limit.
     grace: Duration,
     stop: &'a Stop,
-    /// Systems that run, in the order in which they were started.
+    /// Running systems, in the order of their start.
     running: Vec<&'a System>,
     /// Systems that did not start.
     broken: BTreeSet<&'a str>,
     lines: Vec<String>,
     later: Vec<String>,
     failed: Vec<String>,
-    /// The end of what each command printed that failed, under its title.
+    /// Last lines of the output of each failed command, under its title.
     ends: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Notes the steps that this machine cannot run, and what it lacks.
+    /// Reports the steps that this machine cannot run, with the missing condition.
     pub(super) fn not_here(&mut self, absent: &[(&Step, Due, &str)]) {
         for (step, due, why) in absent {
             let last = self.last(&step.name);
@@ -97,7 +97,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Notes the steps that are not due.
+    /// Reports the steps that are not due.
     pub(super) fn unchanged(&mut self, steps: &[&Step]) {
         for step in steps {
             let last = self.last(&step.name);
@@ -106,7 +106,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// What is due, and what of it would begin.
+    /// Text of the plan: due steps, and the ones that would begin.
     pub(super) fn planned(&mut self, waiting: &[Waiting<'a>]) -> String {
         let candidates = self.candidates(waiting);
         let plan = plan(&candidates, &BTreeSet::new(), self.limit.map(in_minutes));
@@ -117,7 +117,7 @@ impl<'a> Round<'a> {
             };
             let takes = self.expected.step(waiting.step);
             let last = self.last(name);
-            // Nothing fails that writes to a string.
+            // Writing to a string never fails.
             let _ = writeln!(text, "{name}: {}; {last}; {takes:.1} minutes", waiting.due);
             for system in self.table.systems_of(waiting.step) {
                 let takes = self.expected.system(system);
@@ -131,11 +131,11 @@ impl<'a> Round<'a> {
         text
     }
 
-    /// Runs what fits, stops every system, and writes the record.
+    /// Runs the steps that fit, stops every system, and writes the record.
     ///
     /// # Errors
     ///
-    /// Steps that failed, by name.
+    /// Names of the failed steps.
     pub(super) fn run(
         &mut self,
         waiting: Vec<Waiting<'a>>,
@@ -174,7 +174,7 @@ impl<'a> Round<'a> {
             };
             let step = waiting[at].step;
             match self.missing_system(step) {
-                // After it has started there may be less time than was expected.
+                // The start may take longer than expected, so plan again afterwards.
                 Some(system) => self.up(system, tests)?,
                 None => {
                     let waiting = waiting.remove(at);
@@ -195,13 +195,13 @@ impl<'a> Round<'a> {
             .collect()
     }
 
-    /// Minutes in which steps may end.
+    /// Minutes left for steps; `None` without a limit.
     fn left(&self) -> Option<f64> {
         let limit = self.limit?;
         Some(in_minutes(limit.saturating_sub(self.began.elapsed())))
     }
 
-    /// Steps whose systems did not start fail.
+    /// Fails the steps whose systems did not start.
     fn drop_broken(&mut self, waiting: &mut Vec<Waiting<'a>>) {
         waiting.retain(|it| {
             let mut systems = self.table.systems_of(it.step).into_iter();
@@ -216,7 +216,7 @@ impl<'a> Round<'a> {
         });
     }
 
-    /// Stops the systems that none of these steps needs.
+    /// Stops the systems without a step among these.
     fn stop_all_but(&mut self, waiting: &[Waiting<'a>], begin: &[&str]) {
         let needed: BTreeSet<&str> = waiting
             .iter()
@@ -250,7 +250,7 @@ impl<'a> Round<'a> {
     }
 
     fn up(&mut self, system: &'a System, tests: Option<f64>) -> anyhow::Result<()> {
-        // What did not start as a whole has to be stopped, too.
+        // A partial start has to be stopped, too.
         self.running.push(system);
         let end = self.end(self.expected.system(system));
         let (end, took) = self.command(&format!("start of {}", system.name), &system.up, end)?;
@@ -270,7 +270,7 @@ impl<'a> Round<'a> {
         };
         let end = Instant::now() + minutes(DOWN);
         let began = Instant::now();
-        // It is stopped even when this program was asked to end.
+        // Also if this program is stopping.
         let tail = Tail::default();
         let end = process::run(self.root, command, Some(end), &Stop::never(), &tail);
         if !end.as_ref().is_ok_and(|end| end.is_success()) {
@@ -292,7 +292,7 @@ impl<'a> Round<'a> {
             self.later.push(format!("skipped in {}: {line}", step.name));
         }
         if matches!(end, End::TooLong) && self.is_over() {
-            // Only the time of this run was too short: it comes first in the next one.
+            // No failure: only the time of this run was short, and the step comes first in the next one.
             self.note(took, &format!("{}: ended, the time was over", step.name));
             let last = self.last(&step.name);
             self.later
@@ -312,7 +312,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// The tests that a step skipped although it must not.
+    /// Tests that the step skipped without permission.
     fn skipped(&self, step: &Step) -> BTreeSet<String> {
         let path = self.root.join(SKIPPED);
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -328,7 +328,7 @@ impl<'a> Round<'a> {
             .collect()
     }
 
-    /// When a command that should take so long is ended, if there is a limit.
+    /// Time limit of a command with this expected duration, if there is a limit.
     fn end(&self, expected: f64) -> Option<Instant> {
         let hangs = Instant::now() + minutes((HANGS * expected).max(SHORT));
         self.last_moment().map(|end| end.min(hangs))
@@ -338,7 +338,7 @@ impl<'a> Round<'a> {
         Some(self.began + self.limit? + self.grace)
     }
 
-    /// Whether the last moment has come, at which everything is ended.
+    /// True after the last moment, when all commands are ended.
     fn is_over(&self) -> bool {
         self.last_moment().is_some_and(|end| Instant::now() >= end)
     }
@@ -369,7 +369,7 @@ impl<'a> Round<'a> {
         self.lines.push(format!("{}  {what}", clock(took)));
     }
 
-    /// Records what has just passed. The page is written at once: it stays when the run is lost.
+    /// Records a pass. The page is written at once, and survives the loss of the run.
     fn passed(
         &mut self,
         name: &str,
@@ -392,7 +392,7 @@ impl<'a> Round<'a> {
         self.record.write(&self.root.join(RECORD), self.table)
     }
 
-    /// Notes what is due and does not begin.
+    /// Reports due steps that do not begin.
     fn leave(&mut self, waiting: &[Waiting<'a>], later: &[&str]) {
         let left = self.left().unwrap_or_default();
         for name in later {
@@ -407,7 +407,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// When a step last passed, in words.
+    /// Text with the last pass of a step.
     fn last(&self, name: &str) -> String {
         self.record.passed(name).map_or_else(
             || "it has not passed".to_owned(),
@@ -415,7 +415,8 @@ impl<'a> Round<'a> {
         )
     }
 
-    /// The time of each step, what did not run and why, what nothing runs, and the last lines of what failed.
+    /// Summary: time of each step, steps that did not run with reasons, checks outside any run, and last lines of
+    /// failed commands.
     pub(super) fn summary(&self) -> String {
         let mut lines = vec!["\n==== real systems".to_owned()];
         lines.extend(self.lines.iter().cloned());
@@ -426,14 +427,14 @@ impl<'a> Round<'a> {
         lines.extend(self.later.iter().cloned());
         let elsewhere = self.table.elsewhere.iter();
         lines.extend(elsewhere.map(|what| format!("never run here: {what}")));
-        // Last, where they are seen by those who have the end of a long output only.
+        // At the end, for readers who see only the end of a long output.
         lines.extend(self.ends.iter().cloned());
         lines.push(format!("the record is in {RECORD}\n"));
         lines.join("\n")
     }
 }
 
-/// What is checked out. The record itself is no change.
+/// Commit of the working tree, with a mark for changes. The record itself is no change.
 fn commit(root: &Path) -> anyhow::Result<String> {
     let git = |arguments: &[&str]| -> anyhow::Result<String> {
         let mut git = Command::new("git");
@@ -457,7 +458,7 @@ fn commit(root: &Path) -> anyhow::Result<String> {
     })
 }
 
-/// What is added to the name of a command that did not succeed.
+/// Suffix for the name of an unsuccessful command.
 fn how(end: End) -> String {
     match end {
         End::Status(status) if status.success() => String::new(),

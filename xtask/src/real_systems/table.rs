@@ -1,4 +1,4 @@
-//! The steps, what they depend on and what they need.
+//! Steps, with dependencies and needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,16 +10,16 @@ use serde::Deserialize;
 #[cfg(test)]
 mod tests;
 
-/// The whole table. Every name in it is of one thing alone.
+/// The whole table. Each name is unique in it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
-    /// A command that builds what the steps run.
+    /// Command that builds the programs for the steps.
     #[serde(default)]
     pub(super) build: Option<String>,
-    /// Minutes that the tests of the workspace take where the estimates hold.
+    /// Minutes of the tests of the workspace on the machine of the estimates.
     pub(super) tests: f64,
-    /// Lists of files that several steps depend on.
+    /// Lists of files for the inputs of several steps.
     #[serde(default)]
     files: BTreeMap<String, Vec<String>>,
     #[serde(default)]
@@ -27,60 +27,60 @@ pub(super) struct Table {
     #[serde(default)]
     pub(super) systems: Vec<System>,
     pub(super) steps: Vec<Step>,
-    /// What no run does.
+    /// Checks outside any run.
     #[serde(default)]
     pub(super) elsewhere: Vec<String>,
 }
 
-/// What a machine has or has not.
+/// Property of a machine.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Condition {
     pub(super) name: String,
-    /// A command that succeeds where the condition holds.
+    /// Command that succeeds if the condition holds.
     pub(super) holds: String,
-    /// What is wrong where it does not.
+    /// Message if the condition does not hold.
     pub(super) otherwise: String,
 }
 
-/// What is started once for all steps that need it.
+/// System that is started once for all steps with a need for it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct System {
     pub(super) name: String,
-    /// What it is, for the record.
+    /// Description, for the record.
     pub(super) shows: String,
-    /// Conditions, and systems before this one.
+    /// Conditions, and systems to start before this one.
     #[serde(default)]
     needs: Vec<String>,
     pub(super) up: String,
-    /// Absent where nothing runs afterwards.
+    /// Command that stops the system; absent if nothing runs after the start.
     #[serde(default)]
     pub(super) down: Option<String>,
-    /// Of a system without `down`, which stays on the machine: a command that succeeds where it is there already.
+    /// For a system without `down`, which stays on the machine: command that succeeds if the system is present.
     #[serde(default)]
     pub(super) there: Option<String>,
-    /// How long the start takes; without `down`, on a machine that has nothing of it.
+    /// Duration of the start in minutes; without `down`, on a machine without any part of the system.
     pub(super) minutes: f64,
 }
 
-/// A step.
+/// Step on real systems.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Step {
     pub(super) name: String,
-    /// What is shown when it passes, as Markdown.
+    /// Evidence given by a pass, in Markdown.
     pub(super) shows: String,
-    /// Conditions and systems.
+    /// Names of conditions and systems.
     #[serde(default)]
     needs: Vec<String>,
-    /// Paths and names of lists.
+    /// Paths, and names of lists.
     inputs: Vec<String>,
-    /// Parts of the reasons for which tests of the step may be skipped.
+    /// Parts of reasons that permit the step's tests to be skipped.
     #[serde(default)]
     pub(super) may_skip: Vec<String>,
     pub(super) command: String,
-    /// How long it takes, its systems apart.
+    /// Duration in minutes, without systems.
     pub(super) minutes: f64,
 }
 
@@ -91,11 +91,11 @@ impl Table {
         Self::parse(&text)
     }
 
-    /// Parses a table and checks it.
+    /// Parses a table and checks names.
     ///
     /// # Errors
     ///
-    /// A field or a name that is not known, and a name that two things have.
+    /// An unknown field or name, or a name used twice.
     pub(super) fn parse(text: &str) -> anyhow::Result<Self> {
         let table: Self = serde_saphyr::from_str(text)?;
         table.check()?;
@@ -127,7 +127,7 @@ impl Table {
         Ok(())
     }
 
-    /// The paths that a step depends on.
+    /// Paths on which a step depends.
     pub(super) fn files_of<'a>(&'a self, step: &'a Step) -> BTreeSet<&'a str> {
         let mut found = BTreeSet::new();
         let mut open: Vec<&str> = step.inputs.iter().map(String::as_str).collect();
@@ -140,7 +140,7 @@ impl Table {
         found
     }
 
-    /// The systems of a step, each after those that it needs itself.
+    /// [`System`]s of a step, each after its own needs.
     pub(super) fn systems_of(&self, step: &Step) -> Vec<&System> {
         let all = self.all_needs(step);
         let systems = self.systems.iter();
@@ -149,14 +149,14 @@ impl Table {
             .collect()
     }
 
-    /// The conditions of a step and of its systems.
+    /// Conditions of a step and of its systems.
     pub(super) fn conditions_of(&self, step: &Step) -> Vec<&str> {
         let all = self.all_needs(step);
         let conditions = self.conditions.iter().map(|it| it.name.as_str());
         conditions.filter(|name| all.contains(name)).collect()
     }
 
-    /// What is wrong where a condition does not hold.
+    /// Message for a condition that does not hold.
     pub(super) fn reason_of(&self, condition: &str) -> &str {
         let found = self.conditions.iter().find(|it| it.name == condition);
         found.map_or("", |it| &it.otherwise)

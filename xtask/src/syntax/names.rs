@@ -1,23 +1,23 @@
-//! What a path stands for.
+//! Resolution of paths.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::{Absolute, Source, Written, production};
 
-/// The maximum number of imports that lead to each other.
+/// Maximum length of a chain of imports.
 const DEEPEST: usize = 12;
 
-/// The modules of the workspace with what they import.
+/// Modules of the workspace with their imports.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     scopes: HashMap<Absolute, Scope>,
 }
 
-/// The names in a module that stand for something elsewhere.
+/// Names in a module with a meaning elsewhere.
 #[derive(Debug, Default)]
 struct Scope {
     submodules: BTreeSet<String>,
-    /// Those of functions, too: a name may stand for several things.
+    /// Imports by name, including imports in functions: a name may have several meanings.
     imports: HashMap<String, Vec<Written>>,
     globs: Vec<Written>,
 }
@@ -48,15 +48,15 @@ impl Names {
         names
     }
 
-    /// Everything that a path names: what it says, and what that is imported from, and so on. Of a name that is not
-    /// imported, such as that of a variable, nothing.
+    /// All targets of a path: as written, the item it is imported from, and so on. Empty for a name without an import,
+    /// such as a variable.
     pub(crate) fn named(&self, module: &[String], path: &Written) -> Vec<Absolute> {
         let mut found = Vec::new();
         self.look_up(module, path, DEEPEST, &mut found);
         found
     }
 
-    /// The modules directly below a module.
+    /// Names of the modules directly below a module.
     pub(crate) fn submodules(&self, module: &[String]) -> impl Iterator<Item = &str> {
         let scope = self.scopes.get(module);
         let all = scope.into_iter().flat_map(|scope| &scope.submodules);
@@ -79,15 +79,15 @@ impl Names {
         }
     }
 
-    /// `super::super::a` from a module.
+    /// Resolves `super::super::a` from a module.
     fn go_up(&self, module: &[String], path: &[String], depth: usize, found: &mut Vec<Absolute>) {
         let up = path.iter().take_while(|it| *it == "super").count();
-        // Below a function there may be more of them than modules.
+        // In functions, `super` may be repeated more often than there are modules.
         let kept = module.len().saturating_sub(up).max(1);
         self.follow([&module[..kept], &path[up..]].concat(), depth, found);
     }
 
-    /// A path that begins with a name of its module.
+    /// Resolves a path that begins with a name in its module.
     fn look_up_name(
         &self,
         module: &[String],
@@ -122,7 +122,7 @@ impl Names {
         }
     }
 
-    /// Whether a glob import of a module has the first of these names.
+    /// Resolves a name by the glob imports of a module; true if one has it.
     fn look_up_in_globs(
         &self,
         module: &[String],
@@ -152,7 +152,7 @@ impl Names {
         false
     }
 
-    /// Adds `name`, and what it is imported from.
+    /// Adds `name`, and the items it is imported from.
     fn follow(&self, name: Absolute, depth: usize, found: &mut Vec<Absolute>) {
         if found.contains(&name) {
             return;

@@ -1,4 +1,4 @@
-//! What is in a file.
+//! Parser for the [`Content`] of a file.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use syn::{Attribute, Expr, ImplItem, Item, Meta, Pat, Stmt, TraitItem, UseTree};
 use super::tokens::{self, TokensOf};
 use super::{Absolute, Argument, Call, Content, Declared, Function, Import, Path, Written};
 
-/// Reads a file that is the module `module`.
+/// Reads a file of the module `module`.
 pub(super) fn read(text: &str, module: Absolute) -> syn::Result<Content> {
     let file = syn::parse_file(text)?;
     let mut reader = Reader {
@@ -26,25 +26,25 @@ pub(super) fn read(text: &str, module: Absolute) -> syn::Result<Content> {
     } else {
         reader.visit_file(&file);
     }
-    // The positions of what was parsed would be kept until the end of the program.
+    // Otherwise the spans are kept until the end of the program.
     drop(file);
     proc_macro2::extra::invalidate_current_thread_spans();
     Ok(reader.content)
 }
 
 struct Reader {
-    /// The module around the node that is visited.
+    /// Module around the visited node.
     module: Absolute,
     content: Content,
-    /// The variables of the functions around the node that are closures, with their first line and length.
+    /// Variables with closures in the functions around the node, each with first line and length.
     closures: Vec<HashMap<String, (usize, usize)>>,
-    /// The paths of one word, which most names are.
+    /// Paths of one word already noted; most names are such paths.
     words: HashSet<(Absolute, String)>,
-    /// What is given the tokens that are visited.
+    /// Owner of the visited tokens.
     tokens_of: TokensOf,
 }
 
-/// The attributes of a node that is one of these variants.
+/// Attributes of a node of one of these variants.
 macro_rules! attributes {
     ($node:expr, $kind:ident: $($variant:ident)+) => {
         match $node {
@@ -172,7 +172,7 @@ impl<'ast> Visit<'ast> for Reader {
         visit::visit_path(self, path);
     }
 
-    /// `pub(in path)` names who may use something, not what is used.
+    /// `pub(in path)` restricts users of the item, and is no use of the path.
     fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
 
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
@@ -254,7 +254,7 @@ impl Reader {
         self.module = around;
     }
 
-    /// Reads the tree of a `use`, every leaf of which is a path.
+    /// Reads the tree of a `use`; each leaf is a path.
     fn import(&mut self, tree: &UseTree, prefix: &mut Written) {
         match tree {
             UseTree::Path(path) => {
@@ -297,7 +297,7 @@ impl Reader {
         });
     }
 
-    /// A path of one word is noted once in a module.
+    /// Notes a path; a path of one word once in a module.
     fn note_path(&mut self, line: usize, path: Written, is_glob: bool) {
         if let [word] = path.segments.as_slice()
             && !self.words.insert((self.module.clone(), word.clone()))
@@ -335,7 +335,7 @@ impl Reader {
     }
 }
 
-/// Whether something is compiled for tests alone.
+/// True for an item compiled for tests alone.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         Meta::List(list) if list.path.is_ident("cfg") => list
@@ -372,7 +372,7 @@ fn lines(node: &impl Spanned) -> RangeInclusive<usize> {
     span.start().line..=span.end().line
 }
 
-/// The first line of a node, and how many lines it has.
+/// First line and number of lines of a node.
 fn extent(node: &impl Spanned) -> (usize, usize) {
     let lines = lines(node);
     (*lines.start(), lines.end() + 1 - lines.start())

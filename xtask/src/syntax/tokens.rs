@@ -1,25 +1,25 @@
-//! The paths in what a macro or an attribute is given, which is any sequence of tokens: what looks like a path is one.
+//! Paths in the tokens of a macro or an attribute: each sequence that looks like a path counts.
 
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 
 use super::Written;
 
-/// What is given the tokens.
+/// Owner of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokensOf {
     Macro,
-    /// Strings are paths as well, such as in `default = "crate::seconds"`.
+    /// Attribute: strings are paths, too, such as in `default = "crate::seconds"`.
     Attribute,
 }
 
-/// The paths, each with its line.
+/// Paths in the tokens, each with its line.
 pub(super) fn paths(tokens: TokenStream, of: TokensOf) -> Vec<(usize, Written)> {
     let mut found = Vec::new();
     read(tokens, of, None, &mut found);
     found
 }
 
-/// Reads tokens, which are in the braces after `prefix`, as those of a `use` in a macro are.
+/// Reads tokens; with `prefix`, tokens in braces behind it, as of a `use` in a macro.
 fn read(
     tokens: TokenStream,
     of: TokensOf,
@@ -52,13 +52,13 @@ fn read(
     }
 }
 
-/// Whether a token is the name of a field or method.
+/// True if the token is the name of a field or method.
 fn is_member(tokens: &[TokenTree], at: usize) -> bool {
     let before = at.checked_sub(1).and_then(|before| tokens.get(before));
     matches!(before, Some(TokenTree::Punct(it)) if it.as_char() == '.')
 }
 
-/// The path that begins at a token, and the index of the token after it.
+/// Path that begins at a token, and the index of the token after the path.
 fn path_at(tokens: &[TokenTree], start: usize, prefix: Option<&Written>) -> (Written, usize) {
     let mut path = prefix.cloned().unwrap_or(Written {
         is_external: ends_with_colons(&tokens[..start]),
@@ -77,7 +77,7 @@ fn path_at(tokens: &[TokenTree], start: usize, prefix: Option<&Written>) -> (Wri
     (path, at)
 }
 
-/// What is in the braces of `::{…}`.
+/// Tokens in the braces of `::{…}`.
 fn braces_at(tokens: &[TokenTree], at: usize) -> Option<TokenStream> {
     match tokens.get(at + 2)? {
         TokenTree::Group(group)
@@ -89,7 +89,7 @@ fn braces_at(tokens: &[TokenTree], at: usize) -> Option<TokenStream> {
     }
 }
 
-/// Whether the tokens from `at` are `::`.
+/// True if the tokens from `at` are `::`.
 fn has_colons(tokens: &[TokenTree], at: usize) -> bool {
     tokens.get(at..at + 2).is_some_and(ends_with_colons)
 }
@@ -104,12 +104,12 @@ fn ends_with_colons(tokens: &[TokenTree]) -> bool {
     }
 }
 
-/// Whether a path is a keyword alone, such as that in `pub(crate)`.
+/// True for a keyword alone, such as in `pub(crate)`.
 fn is_keyword(path: &Written) -> bool {
     matches!(path.segments.as_slice(), [word] if matches!(word.as_str(), "crate" | "self" | "super"))
 }
 
-/// The path in a string.
+/// Path in a string literal.
 fn quoted(literal: &str) -> Option<Written> {
     let text = literal.trim_matches('"');
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');

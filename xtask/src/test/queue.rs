@@ -1,9 +1,9 @@
-//! The order of test programs.
+//! Order of the test programs.
 
 use super::{Executable, Target};
 
-/// Programs whose tests listen on fixed ports of addresses that are made of the process id: two of them could have the same
-/// ones, so that one runs at a time. `.config/nextest.toml` has the same group.
+/// Programs with fixed ports on addresses derived from the process id. Two such programs could collide, so one runs at
+/// a time. `.config/nextest.toml` has the same group.
 const OF_ADDRESSES: [(&str, &str); 4] = [
     ("crates/ferrostack", "suite"),
     ("crates/ferrostack", "ferrostack"),
@@ -11,16 +11,17 @@ const OF_ADDRESSES: [(&str, &str); 4] = [
     ("crates/mover", "mover"),
 ];
 
-/// The programs that have not begun.
+/// Programs that have not begun.
 #[derive(Debug)]
 pub(super) struct Queue {
     waiting: Vec<Executable>,
-    /// Whether one of [`OF_ADDRESSES`] runs.
+    /// True while a program of [`OF_ADDRESSES`] runs.
     has_addresses: bool,
 }
 
 impl Queue {
-    /// Those that exclude each other begin first, so that the end does not wait for them; then the larger ones, which test more.
+    /// Queue with the exclusive programs first, so that the end does not wait for them; then by size, since larger
+    /// programs have more tests.
     pub(super) fn new(mut programs: Vec<Executable>) -> Self {
         let size = |it: &Executable| std::fs::metadata(&it.path).map_or(0, |file| file.len());
         programs.sort_by_cached_key(|it| std::cmp::Reverse((has_addresses(it), size(it))));
@@ -30,7 +31,7 @@ impl Queue {
         }
     }
 
-    /// The next program to run. Without one, whoever runs one that excludes the rest goes on with them.
+    /// Next program. `None` if all waiting ones are exclusive with a running one; its runner continues later.
     pub(super) fn next(&mut self) -> Option<Executable> {
         let taken = self.has_addresses;
         let place = self

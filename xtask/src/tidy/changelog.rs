@@ -1,6 +1,6 @@
-//! CHANGELOG.md has a section for each version.
+//! Sections of CHANGELOG.md: one for each version.
 
-/// A problem if the changelog has no section for the version, or says nothing in it.
+/// Problem if the changelog has no section for the version, or an empty one.
 pub(crate) fn without_version(changelog: &str, version: &str) -> Option<String> {
     let is_of = |title: &str| {
         let name = title.split_whitespace().next();

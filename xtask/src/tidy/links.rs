@@ -1,12 +1,12 @@
-//! Links between the pages of the repository: each leads to a file, and to a heading of it.
+//! Links between pages of the repository: each must lead to a file and to one of its headings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// A page by its path from the root of the repository.
+/// Text of each page, by path from the root of the repository.
 pub(super) type Pages = BTreeMap<String, String>;
 
-/// The links of `pages` that lead to no file, by `is_there`, or to no heading of the page that they name.
+/// Links of `pages` without a file, by `is_there`, or without a heading on the target page.
 pub(super) fn broken(pages: &Pages, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
     let headings: BTreeMap<&str, BTreeSet<String>> = pages
         .iter()
@@ -38,7 +38,7 @@ pub(super) fn broken(pages: &Pages, is_there: impl Fn(&Path) -> bool) -> Vec<Str
     problems
 }
 
-/// The file to which a link of the page `from` leads, from the root of the repository.
+/// File at the end of a link of the page `from`, from the root of the repository.
 pub(crate) fn resolved(from: &str, to: &str) -> PathBuf {
     let folder = Path::new(from).parent().unwrap_or(Path::new(""));
     let mut path = PathBuf::new();
@@ -54,7 +54,7 @@ pub(crate) fn resolved(from: &str, to: &str) -> PathBuf {
     path
 }
 
-/// The targets of links outside of code, each with its line.
+/// Targets of links outside of code, each with its line.
 fn links(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -74,7 +74,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The lines outside of fenced code, counted from 1.
+/// Lines outside of fenced code, counted from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -86,12 +86,12 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A line without what is between backticks.
+/// Line without the text between backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// The anchors of the headings, as GitHub makes them: of several that are the same, the later ones have a number.
+/// Anchors of the headings, as GitHub derives them: repeated ones have a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut seen = BTreeMap::<String, usize>::new();
     let mut anchors = BTreeSet::new();

@@ -1,11 +1,11 @@
-//! Names that cannot be searched for, because each stands for several things.
+//! Vague names: hard to search, because each has several meanings.
 
-/// Words that are no name, alone or beside one other word. Names of tests are sentences.
+/// Vague words, alone or beside one other word. Names of tests are sentences.
 const VAGUE: [&str; 6] = ["told", "said", "made", "shown", "own", "hold"];
-/// What a name is declared with.
+/// Keywords of declarations.
 const KEYWORDS: [&str; 7] = ["let", "fn", "struct", "enum", "mod", "trait", "const"];
 
-/// The first vague name that a line of a source declares.
+/// First vague name declared in a line of a source.
 pub(super) fn vague(line: &str) -> Option<&str> {
     let code = line.split("//").next().unwrap_or_default();
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';

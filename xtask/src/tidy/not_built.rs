@@ -1,9 +1,9 @@
-//! The list of what is not built is complete: every message that rejects or reports something because it is not
-//! built belongs to one of its entries.
+//! Completeness of the list of missing features: every message that rejects or reports something as not built belongs
+//! to an entry.
 
 use crate::syntax::Source;
 
-/// Words of a message about something that is missing here.
+/// Phrases of messages about a missing feature.
 const MARKS: [&str; 4] = [
     "not built",
     "not supported",
@@ -11,10 +11,10 @@ const MARKS: [&str; 4] = [
     "not served by ferrostack",
 ];
 
-/// The list, below the root.
+/// Path of the list, below the root.
 pub(super) const LIST: &str = "docs/reference/not-built.md";
 
-/// The words in the list, for messages with these words.
+/// Pairs: words in messages, and words of the entry in the list.
 const ENTRIES: [(&str, &str); 19] = [
     ("MachinePools are not built", "classes of MachinePools"),
     (
@@ -88,7 +88,7 @@ const ENTRIES: [(&str, &str); 19] = [
     ),
 ];
 
-/// Sources whose messages are those of the originals, or that no user reads.
+/// Sources with messages of the originals, or without users as readers.
 const ELSEWHERE: [&str; 5] = [
     "crates/apimachinery/",
     "crates/apiserver/",
@@ -97,7 +97,7 @@ const ELSEWHERE: [&str; 5] = [
     "xtask/",
 ];
 
-/// The messages of a source that no entry is for.
+/// Messages of a [`Source`] without an entry.
 pub(super) fn without_entry(source: &Source) -> Vec<String> {
     let name = &source.name;
     if source.module.is_none() || source.is_test() || is_elsewhere(name) {
@@ -118,7 +118,7 @@ pub(super) fn without_entry(source: &Source) -> Vec<String> {
         .collect()
 }
 
-/// The entries that the list lacks.
+/// Entries missing in the list.
 pub(super) fn not_listed(list: &str) -> Vec<String> {
     ENTRIES
         .iter()
@@ -129,7 +129,7 @@ pub(super) fn not_listed(list: &str) -> Vec<String> {
 
 fn is_message(line: &str) -> bool {
     let code = line.trim_start();
-    // A message can go on over several lines, which have no quotes.
+    // Continuation lines of a message have no quotes.
     !code.starts_with("//") && MARKS.iter().any(|mark| code.contains(mark))
 }
 

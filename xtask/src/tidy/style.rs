@@ -1,26 +1,26 @@
-//! STYLE.md has pairs of bad and good words, out of sources that have the good ones now.
+//! Pairs of bad and good words in STYLE.md, from sources that have the good ones now.
 
 use std::path::Path;
 
 use anyhow::Context;
 
-/// The page, below the root.
+/// Path of the page, below the root.
 const PAGE: &str = "STYLE.md";
-/// The minimum number of pairs.
+/// Minimum number of pairs.
 const PAIRS: usize = 20;
 
-/// A row of the table of pairs.
+/// Row of the table of pairs.
 struct Pair<'a> {
     bad: &'a str,
     good: &'a str,
-    /// The source, below the root.
+    /// Path of the source, below the root.
     source: &'a str,
 }
 
-/// Pairs whose source has the bad words, or lacks the good ones.
+/// [`Pair`]s whose source has the bad words, or lacks the good ones.
 pub(super) fn broken(root: &Path) -> anyhow::Result<Vec<String>> {
     let page = std::fs::read_to_string(root.join(PAGE)).context(PAGE)?;
-    // A source that is gone has no words.
+    // A deleted source has no words.
     let read = |source: &str| std::fs::read_to_string(root.join(source)).unwrap_or_default();
     Ok(differences(&page, read))
 }
@@ -53,7 +53,7 @@ fn pairs(page: &str) -> impl Iterator<Item = Pair<'_>> {
         let (good, source) = rest.split_once(" | ")?;
         Some(Pair { bad, good, source })
     });
-    // The first row has the titles.
+    // The first row is the head of the table.
     rows.skip(1)
 }
 

@@ -1,8 +1,8 @@
-//! Words of the doc comments, counted per crate: pronouns, links between items, and lines that begin with a relative
-//! clause (STYLE.md).
+//! Words of doc comments, counted per crate: pronouns, links between items, and lines that begin with a relative clause
+//! (STYLE.md).
 //!
-//! The counts of each crate that is not yet as it should be are in a list, `xtask/words.txt`. Pronouns and such lines
-//! may only become fewer, and links only more.
+//! The counts of each crate below the standard are in a list, `xtask/words.txt`. There, pronouns and such lines may
+//! only decrease, and links only increase.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,9 +12,9 @@ use anyhow::{Context, bail};
 
 use crate::syntax::{self, Source};
 
-/// The list, below the root.
+/// Path of the list, below the root.
 pub(super) const LIST: &str = "xtask/words.txt";
-/// The words that count as pronouns.
+/// Words counted as pronouns.
 const PRONOUNS: [&str; 17] = [
     "it",
     "its",
@@ -34,35 +34,35 @@ const PRONOUNS: [&str; 17] = [
     "whose",
     "whatever",
 ];
-/// The words with which no line of a doc comment should begin.
+/// Words that must not begin a line of a doc comment.
 const OPENINGS: [&str; 4] = ["What", "Whether", "Those", "That"];
-/// A crate with these counts needs no entry in the list.
+/// [`Limits`] for a crate without an entry in the list.
 const TARGET: Limits = Limits {
     pronouns: 35,
     links: 100,
     openings: 0,
 };
-/// How much better than its entry a crate may be before the entry has to follow: so that small changes need none.
+/// Improvement over an entry that does not require an update of the list, so that small changes need none.
 const SLACK: Limits = Limits {
     pronouns: 5,
     links: 20,
     openings: 5,
 };
-/// How much worse than its entry a ratio may be: it moves with every word that is neither a pronoun nor a link. The list does not
-/// follow, so that nothing adds up.
+/// Worsening of a ratio that is tolerated, since each word other than a pronoun or link moves the ratio. The list is
+/// not updated for it, so that nothing adds up.
 const DRIFT: Limits = Limits {
     pronouns: 3,
     links: 5,
     openings: 0,
 };
-/// The first lines of the list.
+/// First lines of the list.
 const HEAD: &str = "\
 # Words of doc comments, per crate: pronouns in 100 words (at most), links between items in 1,000 words (at least), and
 # lines that begin with What, Whether, Those or That (at most). Written by `cargo xtask words --lower`, which raises none.
 # Not listed is a crate with at most 3.5 pronouns, at least 10 links and no such line (STYLE.md).
 ";
 
-/// The words of the doc comments of a crate.
+/// Word counts of the doc comments of a crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counts {
     words: u32,
@@ -71,7 +71,7 @@ struct Counts {
     openings: u32,
 }
 
-/// What a crate is held to: pronouns in 1,000 words, links in 10,000 words, and lines.
+/// Limits for a crate: pronouns in 1,000 words, links in 10,000 words, and lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Limits {
     pronouns: u32,
@@ -79,19 +79,19 @@ struct Limits {
     openings: u32,
 }
 
-/// A line of a doc comment, counted from one, with its text.
+/// Line of a doc comment, counted from one, with its text.
 struct DocLine<'a> {
     number: usize,
     text: &'a str,
 }
 
-/// Crates whose counts are worse than listed, and entries that are no longer needed.
+/// Problems: crates with worse [`Counts`] than listed, and unneeded entries.
 pub(super) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<String>> {
     let list = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
     Ok(differences(&counts(sources), &parsed(&list)?))
 }
 
-/// The counts of each crate as in the list, or the lines of one crate that begin with a relative clause.
+/// Counts of each crate in the format of the list, or the lines of one crate that begin with a relative clause.
 pub(crate) fn report(root: &Path, krate: Option<&str>) -> anyhow::Result<String> {
     let sources = super::sources(root)?;
     match krate {
@@ -100,7 +100,7 @@ pub(crate) fn report(root: &Path, krate: Option<&str>) -> anyhow::Result<String>
     }
 }
 
-/// Writes counts that have become better to the list, in which no entry becomes weaker.
+/// Writes improved counts to the list; no entry becomes weaker.
 pub(crate) fn lower(root: &Path) -> anyhow::Result<()> {
     let list = std::fs::read_to_string(root.join(LIST)).context(LIST)?;
     let lowered = lowered(&counts(&super::sources(root)?), &parsed(&list)?);
@@ -124,7 +124,7 @@ fn openings(sources: &[Source], krate: &str) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The sources whose doc comments are counted, with the name of the crate.
+/// [`Source`]s with counted doc comments, each with the name of its crate.
 fn documented(sources: &[Source]) -> impl Iterator<Item = (&str, &Source)> {
     let production = syntax::production(sources);
     let written = production.filter(|(source, _)| !source.name.contains("/generated/"));
@@ -140,7 +140,7 @@ fn counts(sources: &[Source]) -> BTreeMap<String, Counts> {
     crates
 }
 
-/// The lines of doc comments, without those of tests and those in code blocks.
+/// Lines of doc comments, outside of tests and code blocks.
 fn doc_lines(source: &Source) -> impl Iterator<Item = DocLine<'_>> {
     let mut in_code = false;
     let lines = source.text.lines().enumerate();
@@ -170,7 +170,7 @@ fn has_opening(text: &str) -> bool {
 impl Counts {
     fn add(&mut self, text: &str) {
         self.openings += u32::from(has_opening(text));
-        // Names in backticks are one word each. A link to an item is one in brackets.
+        // A name in backticks is one word. A link to an item has brackets around the backticks.
         for (index, part) in text.split('`').enumerate() {
             if index % 2 == 1 {
                 self.words += 1;
@@ -187,7 +187,7 @@ impl Counts {
         self.links += u32::try_from(links).unwrap_or(u32::MAX);
     }
 
-    /// The strictest limits that the counts keep.
+    /// Strictest limits that the counts keep.
     fn limits(self) -> Limits {
         let words = self.words.max(1);
         Limits {
@@ -199,14 +199,14 @@ impl Counts {
 }
 
 impl Limits {
-    /// Whether counts with these limits are as good as `other` asks.
+    /// True if counts with these limits keep `other`, too.
     fn keep(self, other: Self) -> bool {
         self.pronouns <= other.pronouns
             && self.links >= other.links
             && self.openings <= other.openings
     }
 
-    /// The stricter of both, for each count.
+    /// Stricter of both, for each count.
     fn strictest(self, other: Self) -> Self {
         Self {
             pronouns: self.pronouns.min(other.pronouns),
@@ -244,7 +244,7 @@ fn differences(counts: &BTreeMap<String, Counts>, list: &BTreeMap<String, Limits
     problems
 }
 
-/// The counts of a crate that are worse than its limits.
+/// Counts of a crate beyond its limits, as messages.
 fn worse(krate: &str, now: Limits, limits: Limits) -> Vec<String> {
     let mut problems = Vec::new();
     let mut push = |text: String| {
@@ -275,7 +275,7 @@ fn worse(krate: &str, now: Limits, limits: Limits) -> Vec<String> {
     problems
 }
 
-/// The list with the counts of today where these are better; without crates that need no entry.
+/// The list with today's counts where these are better; without unneeded entries.
 fn lowered(
     counts: &BTreeMap<String, Counts>,
     list: &BTreeMap<String, Limits>,
@@ -286,7 +286,7 @@ fn lowered(
     needed.map(|(limits, krate, _)| (krate, limits)).collect()
 }
 
-/// A number of tenths, such as 35, as `3.5`.
+/// Number of tenths as text: 35 is `3.5`.
 fn tenths(value: u32) -> String {
     format!("{}.{}", value / 10, value % 10)
 }

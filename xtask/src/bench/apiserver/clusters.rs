@@ -1,7 +1,8 @@
-//! Memory of many API servers in one process, which is how simulated workload clusters run.
+//! Memory of many API servers in one process, the way of simulated workload clusters.
 //!
-//! Each has the objects of a kubeadm cluster with one control plane node and three workers after a quarter of an hour:
-//! those of `kubeadm init`, nodes and leases with their heartbeats, the system's pods, services and events.
+//! Each [`ApiServer`] has the objects of a kubeadm cluster with one control plane node and three workers after a
+//! quarter of an hour: objects of `kubeadm init`, nodes and leases with their heartbeats, pods, services and events of
+//! the system.
 
 use apiserver::{ApiServer, Options};
 use bytes::Bytes;
@@ -12,14 +13,14 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower::Service;
 
-/// The number of clusters that are filled concurrently.
+/// Number of clusters filled concurrently.
 const AT_ONCE: usize = 4;
 const NODES: usize = 4;
-/// The number of past events of each resource, as in the simulated guests.
+/// Number of past events of each resource, as in the simulated guests.
 const HISTORY: usize = 50;
-/// Renewals of each lease: one every ten seconds, so that the history of leases is full.
+/// Renewals of each lease, one every ten seconds: enough for a full history of leases.
 const RENEWALS: usize = 50;
-/// Updates of each node's status: one every five minutes, and those until it became ready.
+/// Updates of each node's status: one every five minutes, and some before the node is ready.
 const HEARTBEATS: usize = 5;
 const VERSION: &str = "v1.34.2";
 const TIME: &str = "2026-01-01T10:00:00Z";
@@ -27,16 +28,16 @@ const SYSTEM: &str = "/api/v1/namespaces/kube-system";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-/// The results.
+/// Results of a number of servers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
     pub(super) clusters: usize,
-    /// The number of objects of each server.
+    /// Number of objects of each server.
     pub(super) objects: usize,
-    /// The size of these objects as JSON.
+    /// Size of these objects as JSON, in bytes.
     pub(super) object_bytes: usize,
-    /// The number of writes to each server.
+    /// Number of writes to each server.
     pub(super) writes: u64,
     /// Resident memory of the process with the first server only.
     pub(super) first_megabytes: f64,
@@ -44,10 +45,10 @@ pub(super) struct Figures {
     pub(super) megabytes: f64,
 }
 
-/// Opens `count` servers, fills them, and prints the figures as JSON.
+/// Opens `count` servers, fills them, and prints [`Figures`] as JSON.
 pub(super) async fn run(count: usize) -> anyhow::Result<()> {
     let pid = std::process::id();
-    // The first server includes what all servers share.
+    // The first server includes everything that the servers share.
     let mut all = vec![cluster().await?];
     let first_megabytes = super::servers::rss(pid)?;
     let mut filling = JoinSet::new();
@@ -93,7 +94,7 @@ async fn cluster() -> anyhow::Result<ApiServer> {
     Ok(server)
 }
 
-/// A node with its lease, and their heartbeats.
+/// Creates a node with its lease, and sends heartbeats of both.
 async fn join(server: &ApiServer, number: usize, name: &str) -> anyhow::Result<()> {
     call(server, "POST", "/api/v1/nodes", &node(number, name)).await?;
     for heartbeat in 0..HEARTBEATS {
@@ -220,7 +221,7 @@ fn pod(component: &str, node: &str) -> Value {
     })
 }
 
-/// The events of a node's start.
+/// Events of a node's start.
 fn events(node: &str) -> Vec<(String, Value)> {
     let reasons = [
         "Starting",

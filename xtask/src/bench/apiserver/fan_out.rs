@@ -1,8 +1,8 @@
-//! Many watches of the same objects: the time until each of them receives a change.
+//! Many watches of the same objects: time until each receives a change.
 //!
-//! The watchers share the machine with the server, so they are as cheap as possible: each searches the bytes of its
-//! connection for the times that the writers put between two `@`, without parsing HTTP or JSON. A watch that the server
-//! ends, as kube-apiserver does when it cannot keep up, is resumed from its last revision, as by any client.
+//! Watchers share the machine with the server, so a [`Watch`] is cheap: it searches the bytes of its connection for
+//! times, put between two `@` by the writers, without parsing HTTP or JSON. A watch ended by the server, as
+//! kube-apiserver does with slow clients, is resumed from its last revision.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,14 +20,14 @@ use super::watch::{Seen, Watch, now};
 use crate::https::{Access, Client};
 
 const MAPS: &str = "/api/v1/namespaces/kube-public/configmaps";
-/// The number of objects that are changed in turn.
+/// Number of objects, changed in turn.
 const OBJECTS: usize = 16;
-/// The number of watches that start concurrently.
+/// Number of watches that start concurrently.
 const BEGINNING: usize = 16;
-/// The timeout of the last events after the last write.
+/// Timeout of the last events after the last write.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The load.
+/// Load of a measurement.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Ask {
@@ -37,24 +37,24 @@ pub(super) struct Ask {
     pub(super) seconds: u64,
 }
 
-/// The results of the watchers.
+/// Results of all watchers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FanOut {
     pub(super) delivered: usize,
     pub(super) expected: usize,
-    /// The number of watches that the server ended and that were resumed.
+    /// Number of watches ended by the server and resumed.
     pub(super) ended: usize,
-    /// The achieved changes per second: fewer than requested if the machine was too busy.
+    /// Achieved changes per second: fewer than requested on a busy machine.
     pub(super) reached: f64,
-    /// From before the write is sent until a watcher has received its event.
+    /// Time from before a write is sent until a watcher has received the event.
     pub(super) median_milliseconds: f64,
     pub(super) percentile_99_milliseconds: f64,
     /// Processor time of the server, including writes, per delivered event.
     pub(super) processor_microseconds: f64,
 }
 
-/// Measures watches of changing objects, each on its own connection.
+/// Measures watches of changing objects, each on its own connection, under the load [`Ask`].
 pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut> {
     let access = &server.access;
     let mut writers = Vec::new();
@@ -74,7 +74,7 @@ pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut>
     }
     let reached = write(writers, ask.rate, total).await?;
     let all = async { while following.join_next().await.is_some() {} };
-    // After the timeout, watchers that are behind report what they have received.
+    // After the timeout, a slow watcher reports the events received so far.
     let _ = tokio::time::timeout(PATIENCE, all).await;
     following.shutdown().await;
     let (mut times, mut ended) = (Vec::with_capacity(ask.watchers * total), 0);
@@ -102,7 +102,7 @@ pub(super) async fn fan_out(server: &Server, ask: Ask) -> anyhow::Result<FanOut>
     })
 }
 
-/// Starts watches at the same revision, and waits until all are answered.
+/// Starts watches at the same revision, and waits for the answers to all.
 async fn begin(access: &Access, watchers: usize) -> anyhow::Result<Vec<Watch>> {
     let list: Value = serde_json::from_slice(&access.connect().await?.get(MAPS).await?)?;
     let from = list["metadata"]["resourceVersion"]
@@ -126,7 +126,7 @@ async fn begin(access: &Access, watchers: usize) -> anyhow::Result<Vec<Watch>> {
     Ok(watches)
 }
 
-/// Makes `total` changes at `rate` per second if the server permits; returns the achieved rate.
+/// Makes `total` changes at `rate` per second, or slower; returns the achieved rate.
 async fn write(writers: Vec<Client>, rate: u64, total: usize) -> anyhow::Result<f64> {
     let begun = tokio::time::Instant::now();
     let mut sending = JoinSet::new();

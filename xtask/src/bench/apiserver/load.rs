@@ -1,4 +1,4 @@
-//! The requests to both servers.
+//! Requests to both servers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 
 use crate::https::{Access, Client};
 
-/// The maximum duration of filling: the whole measurement must end within a quarter of an hour on slow machines.
+/// Maximum duration of filling: the whole measurement must end within a quarter of an hour on slow machines.
 const FILLING: Duration = Duration::from_secs(240);
-/// The size of the data of objects in requests, in bytes.
+/// Size of the data of objects in requests, in bytes.
 const SMALL: usize = 1024;
-/// The size of the data of objects that fill the server, in bytes.
+/// Size of the data of objects that fill the server, in bytes.
 const LARGE: usize = 4096;
 const MAPS: &str = "/api/v1/namespaces/bench/configmaps";
 
@@ -94,8 +94,8 @@ pub(super) async fn namespace(access: &Access) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Creates objects `from..to` of 4 KiB over 16 connections, fewer if that takes longer than [`FILLING`]; returns the
-/// end of the created range.
+/// Creates objects `from..to` of 4 KiB over 16 connections, fewer if [`FILLING`] is over before; returns the end of the
+/// created range.
 pub(super) async fn fill(
     access: &Access,
     from: usize,
@@ -126,7 +126,7 @@ pub(super) async fn fill(
     Ok((reached, begun.elapsed()))
 }
 
-/// The median duration in milliseconds of a list of all objects, including its transfer, and its size in megabytes.
+/// Median duration in milliseconds of a list of all objects, including its transfer, and its size in megabytes.
 pub(super) async fn list(access: &Access) -> anyhow::Result<(f64, f64)> {
     let mut client = access.connect().await?;
     let mut times = Vec::new();

@@ -8,8 +8,8 @@ use apiserver::{ApiServer, Options, Store, Synchronous, server_config};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Serves on SQLite, each write on disk before it is acknowledged, with the certificates in `directory`, until its
-/// standard input ends.
+/// Serves an [`ApiServer`] on SQLite, with each write on disk before its response, and with the certificates in
+/// `directory`, until end of file on standard input.
 pub(super) async fn serve(directory: &Path) -> anyhow::Result<()> {
     let read =
         |name: &str| std::fs::read_to_string(directory.join(name)).with_context(|| name.to_owned());

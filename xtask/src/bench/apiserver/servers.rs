@@ -1,4 +1,4 @@
-//! The two servers, each with fresh data in separate processes: the embedded one, and kube-apiserver with etcd.
+//! Both servers, each with fresh data in separate processes: the embedded one, and kube-apiserver with etcd.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::https::{Access, certificates, free};
 use crate::memory;
 
-/// The timeout of a server's start.
+/// Timeout of a server's start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it ends its processes.
@@ -27,7 +27,7 @@ pub(super) struct Server {
     directory: tempfile::TempDir,
 }
 
-/// The kind of server.
+/// Kind of a [`Server`].
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Embedded,
@@ -91,14 +91,14 @@ impl Server {
         }
     }
 
-    /// Resident memory of its processes.
+    /// Resident memory of the processes.
     pub(super) fn rss(&self) -> anyhow::Result<Rss> {
         let all = self.processes.iter();
         let all = all.map(|(name, process)| Ok((*name, rss(process.id())?)));
         Ok(Rss(all.collect::<anyhow::Result<_>>()?))
     }
 
-    /// Processor time of its processes since they started.
+    /// Processor time of the processes since their start.
     pub(super) fn processor_time(&self) -> anyhow::Result<Duration> {
         let all = self.processes.iter();
         all.map(|(_, process)| processor_time(process.id())).sum()
@@ -142,25 +142,25 @@ pub(in crate::bench) fn rss(pid: u32) -> anyhow::Result<f64> {
 /// Processor time of a process: the 14th and 15th field of its `stat`, in ticks.
 fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The second field is a name in parentheses, which may contain spaces.
+    // The second field is the name of the program in parentheses, possibly with spaces.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks = fields.split_whitespace().skip(11).take(2);
     let ticks: u64 = ticks.map(|field| field.parse().unwrap_or(0)).sum();
     Ok(Duration::from_secs(ticks) / u32::try_from(rustix::param::clock_ticks_per_second())?)
 }
 
-/// The storage of the data.
+/// Storage of the data.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Disk {
-    /// Whether the file system is in memory.
+    /// True for a file system in memory.
     memory: bool,
-    /// The median time of a write of 4 KiB at the end of a file until it is on the disk.
+    /// Median time of a write of 4 KiB at the end of a file until the data is on disk.
     sync_microseconds: f64,
 }
 
 impl Disk {
-    /// The storage of a directory, which is created if it is missing.
+    /// Storage of a directory, created if missing.
     pub(super) fn of(data: &Path) -> anyhow::Result<Self> {
         const TMPFS: u64 = 0x0102_1994;
         std::fs::create_dir_all(data)?;

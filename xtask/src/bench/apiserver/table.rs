@@ -1,10 +1,10 @@
-//! The results as a table.
+//! Results as a table.
 
 use std::fmt::Write;
 
 use super::{CLIENTS, Figures, Report, Size};
 
-/// Whether lower or higher is better.
+/// Direction of improvement.
 #[derive(Clone, Copy)]
 enum Better {
     More,
@@ -17,7 +17,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Adds a row unless it was not measured.
+    /// Adds a row, unless the value was not measured.
     fn row(
         &mut self,
         name: &str,
@@ -171,7 +171,7 @@ pub(super) fn render(report: &Report) -> String {
     text
 }
 
-/// The servers that were measured, by name.
+/// [`Figures`] of the measured servers, by name.
 fn servers(report: &Report) -> impl Iterator<Item = (&'static str, &Figures)> {
     let real = report.real.as_ref();
     std::iter::once(("embedded", &report.embedded))

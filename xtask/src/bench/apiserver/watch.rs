@@ -1,4 +1,4 @@
-//! A watcher: one connection, of which the times between two `@` are recorded.
+//! Watcher: one connection, and the times between two `@` in its bytes.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,30 +10,30 @@ use tokio_rustls::client::TlsStream;
 
 use crate::https::Access;
 
-/// The number of consecutive resumptions without an event before a watcher gives up.
+/// Number of consecutive resumptions without an event before a watcher gives up.
 const TRIES: usize = 3;
-/// The number of last bytes that are kept: more than an event has.
+/// Number of bytes kept from the end: more than an event has.
 const LAST: usize = 4096;
 
-/// The results of a watcher.
+/// Results of a watcher.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// The ages of the received events in microseconds.
+    /// Ages of the received events in microseconds.
     pub(super) times: Vec<u32>,
-    /// The number of times that the server ended the watch.
+    /// Number of times that the server ended the watch.
     pub(super) ended: usize,
 }
 
 /// An established watch.
 pub(super) struct Watch {
     stream: TlsStream<TcpStream>,
-    /// Its collection, and the last revision that was received.
+    /// Collection of the watch, and the last received revision.
     path: &'static str,
     revision: String,
 }
 
 impl Watch {
-    /// Watches a collection after a revision.
+    /// Watches a collection from a revision on.
     pub(super) async fn begin(
         access: &Access,
         path: &'static str,
@@ -60,7 +60,7 @@ impl Watch {
         })
     }
 
-    /// Records the ages of events until there are `total`, and resumes the watch when the server ends it.
+    /// Records the ages of events in [`Seen`] up to `total`. A watch ended by the server is resumed.
     pub(super) async fn follow(mut self, access: &Access, total: usize, seen: &Mutex<Seen>) {
         let lock = || seen.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut count, mut vain) = (0, 0);
@@ -107,7 +107,7 @@ impl Watch {
     }
 }
 
-/// The last complete `resourceVersion`.
+/// Last complete `resourceVersion` in the data.
 fn last_revision(data: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(data);
     let mut found = text.rsplit("\"resourceVersion\":\"").filter_map(|rest| {
@@ -135,7 +135,7 @@ fn stamps(data: &[u8], now: u128, open: &mut Option<Vec<u8>>, times: &mut Vec<u3
     }
 }
 
-/// The microseconds since a time. If a chunk of HTTP ends within it, the length of the next chunk is removed.
+/// Microseconds since a time. A chunk of HTTP may end within the time; the length of the next chunk is then removed.
 fn age(stamp: &[u8], now: u128) -> Option<u32> {
     let text = std::str::from_utf8(stamp).ok()?;
     let digits: String = text.split("\r\n").step_by(2).collect();

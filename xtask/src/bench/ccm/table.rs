@@ -1,10 +1,10 @@
-//! The results as a table.
+//! Results as a table.
 
 use std::fmt::Write;
 
 use super::{Cost, Report, Requests};
 
-/// One row for each cell.
+/// One row for each cell of the [`Report`].
 pub(super) fn render(report: &Report) -> String {
     let whose = if report.go { " of Go" } else { "" };
     let mut text = format!(

@@ -1,4 +1,4 @@
-//! A simulated cloud, an API server and the manager between them.
+//! Simulated cloud, API server, and the manager between both.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,17 +18,17 @@ use crate::simulated::{Client, PASSWORD, Simulator};
 const NODES: &str = "/api/v1/nodes";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const MEMBERS: &str = "/v2.0/lbaas/pools/{pool_id}/members";
-/// Ports in one request.
+/// Number of ports in one request.
 const BULK: usize = 100;
 
-/// The environment of a measurement.
+/// Environment of a measurement.
 pub(super) struct World {
-    /// Ended when it is dropped.
+    /// Ended on drop.
     _cloud: Simulator,
     client: Client,
     api: ApiClient,
     binary: PathBuf,
-    /// The manager of Go, if it is measured.
+    /// Path of the manager of Go; `None` to measure ours.
     go: Option<PathBuf>,
     directory: tempfile::TempDir,
     manager: Option<Child>,
@@ -39,7 +39,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A cloud with a network that has a way out, and an empty cluster.
+    /// Opens a cloud with a network and a router to the external one, and an empty cluster.
     pub(super) async fn open(binary: &Path, go: Option<&Path>) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir()?;
         let stop = CancellationToken::new();
@@ -126,7 +126,7 @@ impl World {
         rss(self.manager.as_ref().context("the manager")?.id())
     }
 
-    /// Servers with Nodes of the same names, that have no address and wait for the manager.
+    /// Creates servers, and Nodes with the same names, which have no address and wait for the manager.
     pub(super) async fn add_nodes(&mut self, first: usize, count: usize) -> anyhow::Result<()> {
         let numbers: Vec<usize> = (first..first + count).collect();
         for batch in numbers.chunks(BULK) {
@@ -145,7 +145,7 @@ impl World {
         Ok(())
     }
 
-    /// Waits until all Nodes are initialised.
+    /// Waits until all Nodes are initialised; `None` after [`LIMIT`](super::LIMIT).
     pub(super) async fn until_initialised(&mut self, count: usize) -> anyhow::Result<Option<Cost>> {
         self.reset()?;
         let done = |list: &[Value]| {
@@ -179,7 +179,7 @@ impl World {
         self.until(SERVICES, done).await
     }
 
-    /// Adds a node, and waits until it is a member of all pools.
+    /// Adds a node, and waits until the node is a member of all pools.
     pub(super) async fn one_more(
         &mut self,
         nodes: usize,
@@ -207,14 +207,14 @@ impl World {
         }
     }
 
-    /// Ends the manager, and starts it again.
+    /// Ends the manager, and starts a new one.
     pub(super) async fn restart(&mut self) -> anyhow::Result<Option<Cost>> {
         self.quiet(LIMIT).await?;
         self.end()?;
         self.reset()?;
         let begun = Instant::now();
         self.start()?;
-        // A new process logs in first, and takes its time.
+        // A new process logs in first, after some time.
         while self.requests()?.looks == 0 {
             if begun.elapsed() > LIMIT {
                 return Ok(None);
@@ -230,7 +230,7 @@ impl World {
         }))
     }
 
-    /// Deletes the Services and the further node; returns whether that was done in time.
+    /// Deletes the Services and the further node; false if not done in time.
     pub(super) async fn clear(&mut self, nodes: usize) -> anyhow::Result<bool> {
         for service in self.list(SERVICES).await? {
             if service["spec"]["type"] == "LoadBalancer" {
@@ -251,7 +251,7 @@ impl World {
         Ok(gone)
     }
 
-    /// The requests of ten minutes in which nothing changes.
+    /// Counts requests for ten minutes without changes.
     pub(super) async fn idle(&mut self) -> anyhow::Result<Requests> {
         self.quiet(LIMIT).await?;
         self.reset()?;
@@ -259,7 +259,7 @@ impl World {
         Ok(self.requests()?.counted())
     }
 
-    /// Waits until a list of the API server is as wanted.
+    /// Waits until a list of the API server satisfies the condition.
     async fn until(
         &mut self,
         path: &str,
@@ -279,7 +279,7 @@ impl World {
         }))
     }
 
-    /// Waits until no request has come for a while; returns the time of the last one.
+    /// Waits until no request has come for a while; returns the time of the last request.
     async fn quiet(&mut self, limit: Duration) -> anyhow::Result<Option<Instant>> {
         let begun = Instant::now();
         let (mut known, mut last) = (self.requests()?.all, Instant::now());
@@ -296,7 +296,7 @@ impl World {
         Ok(Some(last))
     }
 
-    /// Fails if the manager has ended.
+    /// Fails if the manager process has ended.
     fn check(&mut self) -> anyhow::Result<()> {
         let ended = self.manager.as_mut().map(Child::try_wait).transpose()?;
         if let Some(status) = ended.flatten() {
@@ -345,7 +345,7 @@ impl World {
     }
 }
 
-/// The counts of the simulated cloud.
+/// Counts of the simulated cloud.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     all: u64,

@@ -1,4 +1,4 @@
-//! The controller half: requests to the cloud, and memory.
+//! Controller half: requests to the cloud, and memory.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,23 +13,22 @@ use super::percentile;
 use crate::csi::driver::{Driver, Half, PATIENCE, Program};
 use crate::csi::world::World;
 
-/// After so long no list leads to a creation.
+/// Time after which no list is recent enough for a creation.
 const OLD: Duration = Duration::from_secs(12);
-/// Volumes that are there while the driver has nothing to do.
+/// Number of volumes during the idle measurement.
 const MANY: usize = 1000;
-/// ListVolumes in a row.
+/// Number of ListVolumes calls in a row.
 const LISTS: usize = 10;
-/// After so long all volumes are available: the Go driver answers before they are, and what it cannot attach yet is repeated
-/// a second later.
+/// Time until all volumes are available. The Go driver answers earlier, and repeats a failed attachment a second later.
 const SETTLED: Duration = Duration::from_secs(5);
-/// Volumes that are attached one after the other, without a driver.
+/// Number of volumes attached one after the other without a driver.
 const ALONE: usize = 10;
 
-/// The figures.
+/// Figures of a driver.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
-    /// Requests of one volume's life, right after another's, by call.
+    /// Requests in one volume's life, right after the life of another, by call.
     life: Life,
     /// The same some time after any list.
     later: Life,
@@ -39,17 +38,17 @@ pub(super) struct Figures {
     pub(super) five_hundred: Crowd,
     /// Median milliseconds of an attachment in Nova and Cinder, without a driver.
     pub(super) attachment_alone: f64,
-    /// Reads for ten ListVolumes in a row.
+    /// Reads for ten ListVolumes calls in a row.
     pub(super) list_reads: u64,
     /// Requests without work.
     pub(super) idle: Requests,
-    /// The same with a ListVolumes each minute, as the attacher asks.
+    /// The same with a ListVolumes call each minute, as of the attacher.
     pub(super) idle_listed: Requests,
-    /// Megabytes with 1000 volumes: all, and what is not backed by files.
+    /// Megabytes with 1000 volumes: all memory, and memory without a file behind it.
     pub(super) rss: (f64, f64),
 }
 
-/// Requests to the cloud, logins apart.
+/// Requests to the cloud, without logins.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Requests {
@@ -57,7 +56,7 @@ pub(super) struct Requests {
     pub(super) reads: u64,
 }
 
-/// Requests of the calls for one volume.
+/// [`Requests`] of the calls for one volume.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Life {
@@ -67,7 +66,7 @@ pub(super) struct Life {
     delete: Requests,
 }
 
-/// Many volumes.
+/// Figures of many volumes at a time.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Crowd {
@@ -111,7 +110,7 @@ impl Requests {
     }
 }
 
-/// Measures on two clouds: one at once, one with the latency of a real one.
+/// Measures on two clouds: one without latency, one with the latency of a real one.
 pub(super) async fn measure(
     binary: &Path,
     program: &Program,
@@ -240,13 +239,13 @@ impl Bench {
         self.requests()
     }
 
-    /// Attaches volumes by the cloud's own API, one after the other.
+    /// Attaches volumes by the API of the cloud, one after the other.
     async fn attachment_alone(&mut self) -> anyhow::Result<f64> {
         let client = self.driver.client().clone();
         let (mut times, server) = (Vec::new(), self.servers[0].clone());
         for number in 0..ALONE {
             let volume = create(&client, &format!("alone-{number}")).await?;
-            // The Go driver does not wait for that.
+            // The Go driver does not wait for this status.
             self.until(&volume, "available").await?;
             let path = format!("/compute/v2.1/servers/{server}/os-volume_attachments");
             let body = json!({"volumeAttachment": {"volumeId": volume}});
@@ -260,7 +259,7 @@ impl Bench {
         Ok(percentile(&mut times, 0.5))
     }
 
-    /// Waits until Cinder says that the volume has a status.
+    /// Waits until Cinder reports the status for a volume.
     async fn until(&mut self, volume: &str, status: &str) -> anyhow::Result<()> {
         let cloud = self.world.client(false);
         let path = format!("/volume/v3/{}/volumes/{volume}", cloud.project());

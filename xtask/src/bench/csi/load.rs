@@ -1,4 +1,4 @@
-//! What sidecars ask for, many at a time.
+//! Calls of sidecars, many at a time.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -16,13 +16,13 @@ use grpc::{Client, Error, Method};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Calls that are repeated, as by a sidecar, and the pause between them.
+/// Number of repetitions of a failed call, as by a sidecar, and the pause in between.
 const TRIES: (usize, Duration) = (60, Duration::from_secs(1));
 
-/// A task of one volume.
+/// [`Future`] for one volume.
 type Task<T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send>>;
 
-/// A volume of a file system for one node.
+/// [`VolumeCapability`] of a file system for one node.
 pub(super) fn capability(file_system: &str) -> VolumeCapability {
     VolumeCapability {
         access_mode: Some(AccessMode {
@@ -35,7 +35,7 @@ pub(super) fn capability(file_system: &str) -> VolumeCapability {
     }
 }
 
-/// Calls until the call succeeds.
+/// Repeats a call until success.
 async fn until_done<M: Method>(client: &Client, request: &M) -> anyhow::Result<M::Response> {
     let mut last = String::new();
     for _ in 0..TRIES.0 {
@@ -100,7 +100,7 @@ pub(super) async fn delete(client: &Client, volume: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Does something for each number, so many at a time; returns the results in their order, and the milliseconds of each.
+/// Runs a task for each number, `at_once` at a time; returns the results in order, and the milliseconds of each.
 pub(super) async fn each<T: Send + 'static>(
     count: usize,
     at_once: usize,

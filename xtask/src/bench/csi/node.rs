@@ -1,4 +1,4 @@
-//! The node half: times on loop devices, and memory.
+//! Node half: times on loop devices, and memory.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,18 +16,18 @@ use crate::csi::disks::Disks;
 use crate::csi::driver::{Driver, Half, PATIENCE, Program};
 use crate::csi::world::World;
 
-/// Volumes with a file system, which are staged in turn.
+/// Number of volumes with a file system, staged in turn.
 const VOLUMES: usize = 10;
 
-/// The figures, in milliseconds and megabytes.
+/// Figures, in milliseconds and megabytes.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
-    /// The median of the stages that make a file system.
+    /// Median of the stages that make a file system.
     pub(super) format_median: f64,
     pub(super) stage: Times,
     pub(super) publish: Times,
-    /// Resident memory afterwards: all, and what is not backed by files.
+    /// Resident memory afterwards: all, and without a file behind it.
     pub(super) rss: (f64, f64),
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn measure(
         });
     }
     disks.follow(&mut world)?;
-    // As the kubelet does.
+    // The kubelet creates these directories.
     for volume in &volumes {
         std::fs::create_dir_all(&volume.staging)?;
         if let Some(pod) = Path::new(&volume.target).parent() {

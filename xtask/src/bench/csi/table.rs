@@ -1,13 +1,13 @@
-//! The results as a table, in Markdown.
+//! Results as a table, in Markdown.
 
 use std::fmt::Write;
 
 use super::{Figures, Report};
 
-/// A row: what it is, and its value of a driver.
+/// Row: label, and value by the [`Figures`] of a driver.
 type Row = (String, fn(&Figures) -> f64);
 
-/// One row for each figure, with the ratio of Go's to ours.
+/// One row for each figure, with the ratio of Go's value to ours.
 pub(super) fn render(report: &Report) -> String {
     let mut text = "| | Go | here | ratio |\n|---|---|---|---|\n".to_owned();
     for (name, value) in rows(report) {

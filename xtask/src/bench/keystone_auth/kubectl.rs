@@ -1,4 +1,4 @@
-//! kubectl with the exec plugin: milliseconds of a call, beside those with a token in the kubeconfig.
+//! kubectl with the exec plugin: milliseconds of a call, beside a call with a token in the kubeconfig.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,23 +19,23 @@ use crate::keystone::webhook::Program;
 use crate::keystone::world::World;
 use crate::simulated::PASSWORD;
 
-/// Calls of each kind.
+/// Number of calls of each kind.
 const CALLS: usize = 30;
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 
-/// The figures: medians in milliseconds. The three kinds take turns, so that the machine is the same for all.
+/// Medians in milliseconds. The three kinds take turns, for equal conditions.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
-    /// With a token in the kubeconfig.
+    /// Call with a token in the kubeconfig.
     pub(super) token: f64,
-    /// What a login by the plugin takes more.
+    /// Additional time of a login by the plugin.
     pub(super) login: f64,
-    /// What a token takes more that the plugin has kept; the Go one keeps none.
+    /// Additional time with a token from the plugin's cache; `None` for the Go one, which has no cache.
     pub(super) kept: Option<f64>,
 }
 
-/// `None` if there is no kubectl in the directory.
+/// Measures; `None` without a kubectl in the directory.
 pub(super) async fn measure(
     program: &Program,
     world: &World,
@@ -60,7 +60,7 @@ pub(super) async fn measure(
         std::fs::write(home.path().join(name), config)?;
     }
     let mut times = vec![Vec::new(); kinds.len()];
-    // The first calls fill caches of the machine, and that of the plugin.
+    // The first calls fill caches of the machine and of the plugin.
     for round in 0..=CALLS {
         for ((name, _), times) in kinds.iter().zip(&mut times) {
             let mut command = Command::new(&kubectl);
@@ -111,7 +111,7 @@ fn exec(program: &Program, arguments: &[&str]) -> serde_json::Value {
         "command": plugin.get_program().to_string_lossy(), "args": all}})
 }
 
-/// A kubeconfig, which is JSON.
+/// Kubeconfig, as JSON.
 fn kubeconfig(server: &str, directory: &Path, user: &serde_json::Value) -> String {
     json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
         "clusters": [{"name": "c", "cluster": {"server": server, "certificate-authority": directory.join("ca.crt")}}],
@@ -132,11 +132,11 @@ fn acceptor(directory: &Path) -> anyhow::Result<TlsAcceptor> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// An API server that is ready, whoever asks for whatever.
+/// API server that answers every request with `ok`.
 async fn serve(listener: TcpListener, acceptor: TlsAcceptor) {
     while let Ok((stream, _)) = listener.accept().await {
         let acceptor = acceptor.clone();
-        // A client that goes away is no matter: kubectl would say so.
+        // A client may close the connection; kubectl would report a real failure.
         tokio::spawn(async move { answer(stream, &acceptor).await.ok() });
     }
 }

@@ -1,4 +1,4 @@
-//! Reviews, many at a time: connections that are kept, as those of an API server.
+//! Concurrent reviews over kept connections, as of an API server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,28 +13,28 @@ use tokio_rustls::client::TlsStream;
 use crate::bench::csi::percentile;
 use crate::https::Access;
 
-/// The longest time of an answer.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The largest answer.
+/// Maximum size of an answer, in bytes.
 const LARGEST: usize = 1 << 20;
 
-/// A request as it is sent.
+/// Bytes of an HTTP request.
 pub(super) type Request = Arc<[u8]>;
 
-/// The rate of reviews.
+/// Rate of reviews.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Rate {
     pub(super) per_second: f64,
-    /// Milliseconds.
+    /// Time of an answer in milliseconds.
     pub(super) median: f64,
     pub(super) percentile_99: f64,
     pub(super) reviews: u64,
-    /// Answers that refuse what had to be accepted, and no answers.
+    /// Number of missing answers, and of refusals of a valid token.
     pub(super) wrong: u64,
 }
 
-/// A POST of a review.
+/// [`Request`] with a review as its body.
 pub(super) fn request(body: &str) -> Request {
     let text = format!(
         "POST /webhook HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -43,7 +43,7 @@ pub(super) fn request(body: &str) -> Request {
     text.into_bytes().into()
 }
 
-/// Sends requests over as many connections as there are lists of them, in turn, for so long, or each list once.
+/// Sends requests over one connection for each list, repeating the list for a duration, or once.
 pub(super) async fn rate(
     access: &Access,
     lists: Vec<Vec<Request>>,
@@ -112,7 +112,7 @@ impl Connection {
         })
     }
 
-    /// Whether the answer accepts the token, or allows the request.
+    /// True if the answer accepts the token, or allows the request.
     async fn ask(&mut self, request: &[u8]) -> anyhow::Result<bool> {
         self.stream.write_all(request).await?;
         self.stream.flush().await?;

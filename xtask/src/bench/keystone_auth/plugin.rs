@@ -1,4 +1,4 @@
-//! The exec plugin: milliseconds of a call.
+//! Exec plugin: milliseconds of a call.
 
 use std::process::Stdio;
 use std::time::Instant;
@@ -11,18 +11,18 @@ use crate::keystone::webhook::Program;
 use crate::keystone::world::{World, password, token};
 use crate::simulated::PASSWORD;
 
-/// Calls of each kind.
+/// Number of calls of each kind.
 const CALLS: usize = 30;
 
-/// The figures: medians in milliseconds.
+/// Medians in milliseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
-    /// With a login.
+    /// Call with a login.
     pub(super) not_cached: f64,
-    /// With a token of an earlier call; the Go plugin keeps none.
+    /// Call with a token of an earlier call; `None` for the Go plugin, which has no cache.
     pub(super) cached: Option<f64>,
-    /// The login of that alone.
+    /// The login within the first kind.
     pub(super) login: f64,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn measure(program: &Program, world: &mut World) -> anyhow::Result<Fi
     })
 }
 
-/// The median of calls with further arguments, after a first one.
+/// Median of calls with further arguments, after a first call.
 fn calls(program: &Program, world: &World, arguments: &[&str]) -> anyhow::Result<f64> {
     let home = tempfile::tempdir()?;
     let mut times = Vec::new();

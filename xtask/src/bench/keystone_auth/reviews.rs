@@ -1,4 +1,4 @@
-//! The webhook: rates, times, requests to Keystone, memory.
+//! Webhook: rates, times, requests to Keystone, memory.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,56 +12,58 @@ use crate::bench::csi::percentile;
 use crate::keystone::webhook::{Program, Webhook};
 use crate::keystone::world::{World, of_token, password, token};
 
-/// Their users.
+/// Number of users with tokens.
 const USERS: usize = 8;
-/// So many tokens in turn are each forgotten before they come again: ours keeps 10 000, and connections are not equally fast.
+/// Number of tokens in turn with which each is out of the cache when it comes again: ours keeps 10 000, and connections
+/// differ in speed.
 const FORGOTTEN: usize = 25_000;
-/// Starts, for the median.
+/// Number of starts, for the median.
 const STARTS: usize = 9;
-/// At rest for so long before memory is read.
+/// Idle time before memory is read.
 const REST: Duration = Duration::from_secs(3);
-/// Ours asks Keystone about at most 100 new tokens a second, unless it is told otherwise.
+/// Flag against the default limit of ours: 100 new tokens a second.
 const WITHOUT_LIMIT: &str = "--new-tokens-per-second=1000000";
 
-/// The figures of a webhook.
+/// Figures of a webhook.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Figures {
-    /// Milliseconds from the start of the process to its first answer, the median.
+    /// Median milliseconds from the start of the process to its first answer.
     pub(super) start: f64,
-    /// TokenReviews for each of which Keystone is asked, 1, 8 and 64 at a time.
+    /// Rates of TokenReviews with a request to Keystone each: 1, 8 and 64 at a time.
     pub(super) not_cached: [Asked; 3],
-    /// The same tokens over and over, 8 and 64 at a time.
+    /// Rates with the same tokens repeated: 8 and 64 at a time.
     pub(super) cached: [Asked; 2],
-    /// 64 reviews of one new token at once.
+    /// Rate of 64 concurrent reviews of one new token.
     pub(super) one_token: Asked,
-    /// SubjectAccessReviews with 200 rules, 8 at a time.
+    /// Rate of SubjectAccessReviews with 200 rules, 8 at a time.
     pub(super) access: Rate,
-    /// SubjectAccessReviews one after the other, with one rule and with 2000.
+    /// Rates of SubjectAccessReviews one after the other, with one rule and with 2000.
     pub(super) access_alone: [Rate; 2],
-    /// Megabytes at rest: all, and what is not backed by files.
+    /// Megabytes at rest: all, and without a file behind it.
     pub(super) rss: (f64, f64),
     /// The same after reviews of all tokens, which ours keeps.
     pub(super) rss_with_tokens: (f64, f64),
 }
 
-/// A rate of TokenReviews.
+/// [`Rate`] of TokenReviews.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Asked {
     pub(super) rate: Rate,
-    /// Requests to Keystone.
+    /// Number of requests to Keystone.
     pub(super) requests: u64,
 }
 
 impl Asked {
-    /// Requests to Keystone for each review.
+    /// Requests to Keystone per review.
     pub(super) fn each(&self) -> f64 {
         self.requests as f64 / self.rate.reviews.max(1) as f64
     }
 }
 
-/// At least so many tokens, in turn of each of the users: with one user alone, a webhook that mixes up tokens is not seen to.
+/// At least `count` tokens, of all users in turn. With a single user, a webhook that mixes up tokens would pass
+/// unnoticed.
 pub(super) fn tokens(world: &mut World, count: usize) -> anyhow::Result<Vec<String>> {
     let mut first = Vec::new();
     for number in 0..USERS {
@@ -100,7 +102,7 @@ pub(super) async fn measure(
     ));
     let mut not_cached = Vec::new();
     for at_once in [1, 8, 64] {
-        // What the last one knows would be known.
+        // A new process, without the cache of the last one.
         let webhook = start(program, world, &some, &[WITHOUT_LIMIT]).await?;
         let lists = shared_out(tokens, at_once);
         not_cached.push(asked(world, &webhook, lists, Some(lasting)).await?);
@@ -110,7 +112,7 @@ pub(super) async fn measure(
     let flags = ["--cache-ttl=1h", WITHOUT_LIMIT];
     let webhook = start(program, world, &some, &flags).await?;
     let mut cached = Vec::new();
-    // Before that, all are asked about once.
+    // A first review of each token fills the cache.
     let first = shared_out(&tokens[..64], 8);
     rate(webhook.access(), first, None).await?;
     for at_once in [8, 64] {
@@ -155,7 +157,7 @@ pub(super) async fn measure(
     })
 }
 
-/// A webhook. `flags` are for ours: the Go one keeps no tokens.
+/// Starts a webhook. `flags` are for ours only: the Go one keeps no tokens.
 async fn start(
     program: &Program,
     world: &World,
@@ -184,7 +186,7 @@ async fn asked(
     })
 }
 
-/// Reviews of tokens for so many connections, each with its own.
+/// Requests for reviews of the tokens, in a separate list for each connection.
 fn shared_out(tokens: &[String], connections: usize) -> Vec<Vec<Request>> {
     let of = |at: usize| {
         let its_tokens = tokens.iter().skip(at).step_by(connections);
@@ -198,7 +200,7 @@ fn review(token: &str) -> Request {
     request(&body.to_string())
 }
 
-/// A policy of so many rules, the last of which permits what [`access`] asks for.
+/// Policy with a number of rules; the last one permits the request of [`access`].
 fn policy(world: &World, rules: usize) -> anyhow::Result<PathBuf> {
     let rule = |number: usize| {
         json!({
@@ -212,7 +214,7 @@ fn policy(world: &World, rules: usize) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// What the last of so many rules permits.
+/// Request permitted by the last of a number of rules.
 fn access(rules: usize) -> Request {
     let (last, key) = (rules - 1, "alpha.kubernetes.io/identity");
     let body = json!({"apiVersion": "authorization.k8s.io/v1beta1", "kind": "SubjectAccessReview", "spec": {

@@ -1,11 +1,11 @@
-//! The results as a table, in Markdown.
+//! Results as a table, in Markdown.
 
 use std::fmt::Write;
 
 use super::{Figures, Report};
 use crate::bench::csi::number;
 
-/// A row: what it is, and its value of a program.
+/// Row: label, and value by the [`Figures`] of a program.
 type Row = (String, fn(&Figures) -> Option<f64>);
 
 /// One row for each figure.

@@ -1,11 +1,11 @@
-//! The results as a table.
+//! Results as a table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Report, Run};
 
-/// One table of the runs, then one of their requests.
+/// One table of the runs in a [`Report`], then one of their requests.
 pub(super) fn render(report: &Report) -> String {
     let runs = report.runs.as_slice();
     let mut text = String::from("main job: 1 cluster, 3 control plane and 3 worker machines\n\n");

@@ -1,4 +1,4 @@
-//! The management API of an `up`, by the kubeconfig in its data directory.
+//! Management API of an `up`, by the kubeconfig in its data directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::https::Access;
 
-/// The server and credentials of a kubeconfig with a client certificate.
+/// [`Access`] by a kubeconfig with a client certificate.
 pub(super) fn of(kubeconfig: &Path) -> anyhow::Result<Access> {
     let read = std::fs::read_to_string(kubeconfig);
     let text = read.with_context(|| kubeconfig.display().to_string())?;

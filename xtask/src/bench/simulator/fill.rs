@@ -1,4 +1,4 @@
-//! Filling the cloud.
+//! Filling of the cloud.
 
 use std::thread;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::simulated::{Client, Simulator};
 
-/// The size of each server's user data in bytes, about that of a machine that joins a cluster.
+/// Size of each server's user data in bytes, about as for a machine that joins a cluster.
 pub(super) const USER_DATA: usize = 3_000;
-/// The number of ports in one request.
+/// Number of ports in one request.
 const BULK: usize = 100;
 
-/// The network of the servers.
+/// Network of the servers, with their image and flavor.
 pub(super) struct Network {
     pub(super) id: String,
     flavor: String,
     image: String,
 }
 
-/// Creates a network with room for all servers, and looks up their image and flavor.
+/// Creates a [`Network`] with room for all servers, and looks up image and flavor.
 pub(super) fn network(client: &mut Client) -> anyhow::Result<Network> {
     let body = json!({"network": {"name": "bench"}});
     let id = text(&client.make("POST", "/network/v2.0/networks", &body)?, "id")?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::fill::Network;
 use crate::simulated::{Client, Simulator};
 
-/// The results of the load.
+/// Results of the load.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Mixed {
@@ -69,7 +69,7 @@ pub(super) fn mixed(
     summary(all.into_iter().flatten().collect(), seconds)
 }
 
-/// The requests of a controller for one server: looks it up, creates, updates and deletes a port, sets tags.
+/// Requests of a controller for one server: looks up the server, creates, updates and deletes a port, sets tags.
 fn round(
     client: &mut Client,
     network: &Network,

@@ -1,4 +1,4 @@
-//! The functions of a binary, by the crate that their names begin with.
+//! Functions of a binary, by the crate at the start of their names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-/// The bytes of functions of each crate. Functions that name no crate of `crates` are those of `std`, or of C.
+/// Bytes of functions of each crate. Functions without a crate of `crates` in the name are of `std`, or of C.
 pub(super) fn by_crate(binary: &Path, crates: &[String]) -> anyhow::Result<BTreeMap<String, u64>> {
     let output = Command::new("nm")
         .args(["--print-size", "--defined-only", "--demangle"])
@@ -19,8 +19,8 @@ pub(super) fn by_crate(binary: &Path, crates: &[String]) -> anyhow::Result<BTree
     Ok(summed(&String::from_utf8_lossy(&output.stdout), crates))
 }
 
-/// Sums the sizes of lines like `ADDRESS SIZE t NAME`. Names that share an address, because their code is the same, count
-/// once.
+/// Sums sizes in lines like `ADDRESS SIZE t NAME`. Several names at one address, for functions with the same code,
+/// count once.
 pub(super) fn summed(listing: &str, crates: &[String]) -> BTreeMap<String, u64> {
     let known: BTreeSet<&str> = crates.iter().map(String::as_str).collect();
     let (mut addresses, mut sums) = (BTreeSet::new(), BTreeMap::new());
@@ -42,7 +42,7 @@ pub(super) fn summed(listing: &str, crates: &[String]) -> BTreeMap<String, u64> 
     sums
 }
 
-/// The first crate in a name such as `<alloc::vec::Vec<api::Machine> as Clone>::clone`.
+/// First crate in a name such as `<alloc::vec::Vec<api::Machine> as Clone>::clone`.
 fn owner<'a>(name: &'a str, known: &BTreeSet<&str>) -> &'a str {
     let mut rest = name;
     while let Some(at) = rest.find("::") {

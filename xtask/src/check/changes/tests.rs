@@ -13,7 +13,7 @@ fn changes_are_those_since_the_branches_parted_and_what_is_not_committed() {
     fs::rename(root.join("old"), root.join("new")).unwrap();
     here(&["add", "-A"]);
     here(&["commit", "-qm", "renamed"]);
-    // What the main branch got meanwhile is no change of ours.
+    // Later commits of the main branch are no changes of ours.
     here(&["checkout", "-q", "main"]);
     fs::write(root.join("theirs"), "").unwrap();
     here(&["add", "-A"]);

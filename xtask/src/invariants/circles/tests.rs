@@ -6,7 +6,7 @@ const ROOT: (&str, &str) = (
     "mod b;\nmod c;\nmod d;\nmod e;\nmod f;\npub use e::Shared;",
 );
 
-/// What differs from `listed` in a crate with these modules.
+/// Differences from `listed` in a crate with these modules.
 fn differences(files: &[(&str, &str)], listed: &[&[&str]]) -> Vec<String> {
     let names: Vec<String> = files
         .iter()

@@ -41,9 +41,9 @@ fn a_module_that_may_not_be_known_is_found_however_it_is_named() {
         "fn f() -> crate::guest::Outside { g() }",
         "fn f() { tokio::select!(() = crate::guest::f() => {}) }",
         "struct A {\n    #[serde(with = \"crate::guest::outside\")]\n    a: u8,\n}",
-        // What it exports again, too.
+        // Re-exports, too.
         "use crate::guest::World;",
-        // What may be known of the crate is what the rule says.
+        // Only the names in the rule are permitted.
         "use crate::nodes::Node;",
     ] {
         let found = broken_by(ROOT, &[("crates/simulator/src/cloud/ports.rs", text)]);

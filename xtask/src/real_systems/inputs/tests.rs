@@ -68,7 +68,7 @@ fn another_clone_of_the_same_content_has_the_same_hash() {
     let [one, other] = clones.each_ref().map(|clone| {
         let mut digests = Digests::of(clone.0.path()).unwrap();
         let here = clone.0.path().display().to_string();
-        // What a variable of this name has in each of them.
+        // Value of such a variable in each of the clones.
         digests.settings = vec![("FERROSTACK_X".to_owned(), here.replace(&here, "."))];
         digests.inputs(&["a"].into(), "run").unwrap()
     });

@@ -127,13 +127,14 @@ fn the_oldest_begin_and_share_their_systems() {
             "{limit:?}"
         );
     }
-    // What runs costs nothing, and comes first.
+    // A running system costs nothing, and its steps come first.
     let running = BTreeSet::from(["cloud"]);
     let plan = plan(&steps, &running, Some(5.5));
     assert_eq!(plan.begin, ["on-cloud", "new"]);
 }
 
-/// What the table of this workspace promises: all inputs change with every run, a run has 32 minutes left for real systems, on a machine that has nothing.
+/// Promise of this workspace's table: all inputs change with every run, and a run has 32 minutes left for real systems,
+/// on a bare machine.
 #[test]
 fn five_runs_pass_every_step_of_the_table() {
     let table = Table::read(&crate::root().join(TABLE)).unwrap();
@@ -148,8 +149,8 @@ fn five_runs_pass_every_step_of_the_table() {
 }
 
 proptest! {
-    /// What is left out is next in the run that follows: as long as all of it, with the systems of each step counted anew,
-    /// takes no longer than three runs, five runs pass every step, however often the inputs change.
+    /// Steps left out are the next ones of the following run: if all steps, with the systems of each counted anew, take
+    /// no longer than three runs, five runs pass every step, however often the inputs change.
     #[test]
     fn no_step_waits_more_than_five_runs(steps in proptest::collection::vec((1_u32..200, 0_usize..SYSTEMS.len(), 0_i64..50), 1..25)) {
         let systems = SYSTEMS;
@@ -170,7 +171,7 @@ proptest! {
         prop_assert_eq!(after_runs(candidates, limit, 5), Vec::<&str>::new());
     }
 
-    /// What begins takes no longer than there is time, and the oldest that fits is first.
+    /// The steps to begin fit into the time, and the oldest fitting one is first.
     #[test]
     fn a_plan_keeps_to_its_minutes(steps in proptest::collection::vec((1_u32..200, 0_usize..SYSTEMS.len(), 0_i64..50), 1..25), limit in 0_u32..600) {
         let systems = SYSTEMS;
@@ -242,7 +243,7 @@ fn step<'a>(
         name,
         minutes,
         systems: systems.to_vec(),
-        // What is installed, which is "packages" here, does not run.
+        // An installed system, here "packages", does not run.
         runs: systems
             .iter()
             .map(|(name, _)| *name)

@@ -14,7 +14,7 @@ fn list(limits: Limits) -> BTreeMap<String, Limits> {
     BTreeMap::from([("a".to_owned(), limits)])
 }
 
-/// What the rule says of a source, with limits for its crate.
+/// Problems of a source, with limits for its crate.
 fn problems(text: &str, limits: Limits) -> Vec<String> {
     differences(&counts(&[source(text)]), &list(limits))
 }
