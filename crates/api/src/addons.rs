@@ -1,6 +1,7 @@
-//! Group `addons.cluster.x-k8s.io`: ClusterResourceSet and ClusterResourceSetBinding.
+//! Group `addons.cluster.x-k8s.io`: [`ClusterResourceSet`](v1beta2::ClusterResourceSet) and
+//! [`ClusterResourceSetBinding`](v1beta2::ClusterResourceSetBinding).
 //!
-//! v1beta2 is the stored hub; v1beta1 is served, too.
+//! v1beta2 is the stored hub; v1beta1 is also served.
 
 pub(crate) mod admission;
 pub(crate) mod convert;
@@ -10,8 +11,8 @@ pub mod v1beta2;
 /// The API group.
 pub const GROUP: &str = "addons.cluster.x-k8s.io";
 
-/// The type of Secrets whose manifests a ClusterResourceSet applies.
+/// Type of Secrets with manifests for a [`ClusterResourceSet`](v1beta2::ClusterResourceSet).
 pub const SECRET_TYPE: &str = "addons.cluster.x-k8s.io/resource-set";
 
-/// The finalizer of ClusterResourceSets.
+/// Finalizer of a [`ClusterResourceSet`](v1beta2::ClusterResourceSet).
 pub const FINALIZER: &str = "addons.cluster.x-k8s.io";

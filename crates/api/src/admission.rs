@@ -1,7 +1,7 @@
 //! Defaulting and validation beyond schemas, dispatched by API group and kind.
 //!
-//! The embedded API server (in process) and the admission webhooks call these functions with objects in the stored
-//! version: v1beta2, of OpenStack v1alpha1.
+//! Callers are the embedded API server (in process) and the admission webhooks. Objects are in the stored version:
+//! v1beta2, or v1alpha1 for OpenStack.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub use crate::change::FieldError;
 mod decode;
 pub mod deletion;
 
-/// An object besides which another one is judged, such as the class of a Cluster.
+/// Further object needed for a [`Review`], such as the class of a Cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// Group and version.
@@ -26,26 +26,26 @@ pub struct Beside {
     pub name: String,
 }
 
-/// A write to an object.
+/// Write request for an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Review<'a> {
-    /// The object as it will be stored.
+    /// Object in the form to be stored.
     pub object: &'a Value,
-    /// The stored object, on an update.
+    /// Stored object, on an update.
     pub old: Option<&'a Value>,
     /// True for a dry run.
     pub dry_run: bool,
 }
 
 impl<'a> Review<'a> {
-    /// True if the write changes metadata or status alone.
+    /// True if only metadata or status change.
     fn keeps_spec(&self) -> bool {
         let Some(old) = self.old else { return false };
         let same = |old: &Value| without_empty(&old["spec"]) == without_empty(&self.object["spec"]);
         same(old) || same(&defaulted(old))
     }
 
-    /// True if the object is being deleted: its spec no longer has any effect.
+    /// True if the object is being deleted: then the spec has no more effect.
     fn is_deleting(&self) -> bool {
         let deleted = self.object.pointer("/metadata/deletionTimestamp");
         self.old.is_some() && deleted.is_some_and(|time| !time.is_null())
@@ -56,7 +56,7 @@ impl<'a> Review<'a> {
         !self.is_deleting() && !self.keeps_spec()
     }
 
-    /// The write as the groups judge it.
+    /// Write request in the form for validation by the groups.
     pub(crate) fn change(&self) -> Change<'a> {
         Change {
             object: self.object,
@@ -68,14 +68,14 @@ impl<'a> Review<'a> {
     }
 }
 
-/// The stored object with the same defaults as the new one: defaults may be newer than the object.
+/// Stored object with today's defaults: defaults may be newer than the object.
 fn defaulted(old: &Value) -> Value {
     let mut defaulted = old.clone();
     default_object(&mut defaulted, Some(old));
     defaulted
 }
 
-/// The value without nulls and empty objects and lists, which a conversion may add or drop.
+/// Value without nulls and empty objects and lists, since a conversion may add or drop those.
 fn without_empty(value: &Value) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
@@ -94,7 +94,7 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-/// Sets the defaults of Cluster API's defaulting webhooks. `old` is the stored object on an update.
+/// Sets the defaults of Cluster API's webhooks. `old` is the stored object on an update.
 pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::core::admission::default_object(object, old);
     crate::addons::admission::default_object(object);
@@ -102,14 +102,13 @@ pub fn default_object(object: &mut Value, old: Option<&Value>) {
     crate::controlplane::admission::default_object(object, old);
 }
 
-/// Validates what schemas cannot: that the controllers can decode the object, relations between fields, and immutable
-/// fields.
+/// Validates everything beyond schemas: types for the controllers, relations between fields, and immutable fields.
 ///
-/// An update is validated by what it changes. A write of metadata or status is valid with any spec; so is a write to an
-/// object that is being deleted, unless it makes the object undecodable. Errors that the stored object also has are
-/// ignored, so that a rule never blocks an object that is older than the rule.
+/// An update is validated by its changes. A write of metadata or status is valid with any spec; so is a write to an
+/// object under deletion, unless the object becomes undecodable. Errors in the stored object are ignored too, so that a
+/// new rule never blocks an older object.
 /// # Errors
-/// All errors, each with the path of its field.
+/// All [`FieldError`]s of the object.
 pub fn validate(review: Review<'_>) -> Result<(), Vec<FieldError>> {
     let mut errors = problems(review);
     if let Some(old) = review.old.filter(|_| !errors.is_empty()) {
@@ -149,15 +148,15 @@ fn problems(review: Review<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// True if `error` of `object` is the error `known` of `old`: the same message about the same value of the same field,
-/// possibly at another index of a list.
+/// True for the same error: the same message about the same value of the same field, possibly at another index of a
+/// list.
 fn is_same(known: &FieldError, old: &Value, error: &FieldError, object: &Value) -> bool {
     known.message == error.message
         && without_indices(&known.path) == without_indices(&error.path)
         && value_at(old, &known.path) == value_at(object, &error.path)
 }
 
-/// `ports[2].tags` as `ports[].tags`.
+/// Path without indices: `ports[2].tags` as `ports[].tags`.
 fn without_indices(path: &str) -> String {
     let mut inside = false;
     let kept = path.chars().filter(|letter| {
@@ -171,7 +170,7 @@ fn without_indices(path: &str) -> String {
     kept.collect()
 }
 
-/// The value at a path such as `spec.ports[2].tags`.
+/// Value at a path such as `spec.ports[2].tags`.
 fn value_at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split(['.', '[']).try_fold(object, |at, step| {
         match step.strip_suffix(']').map(str::parse::<usize>) {

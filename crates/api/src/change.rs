@@ -1,19 +1,19 @@
-//! A write as the groups judge it, and errors of its fields.
+//! Write request in the form for validation by the groups, and errors of fields.
 
 use serde_json::Value;
 
-/// An error of a field.
+/// Validation error of one field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {message}")]
 pub struct FieldError {
-    /// The path of the field, such as `spec.managedSubnets[0].cidr`.
+    /// Path of the field, such as `spec.managedSubnets[0].cidr`.
     pub path: String,
-    /// What is wrong, and what would be valid.
+    /// Problem, and the valid values.
     pub message: String,
 }
 
 impl FieldError {
-    /// An error at `path`.
+    /// Error at `path`.
     pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -22,15 +22,15 @@ impl FieldError {
     }
 }
 
-/// A write to an object of any group.
+/// Write request for an object of any group, as checked by [`admission`](crate::admission).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
-    /// The object as it will be stored.
+    /// Object in the form to be stored.
     pub(crate) object: &'a Value,
-    /// The stored object, on an update.
+    /// Stored object, on an update.
     pub(crate) old: Option<&'a Value>,
-    /// The stored object, for rules about changes. `None` also if it cannot be decoded: its fields had no effect, so a repair
-    /// may change any of them.
+    /// Stored object, for rules about changes. `None` also for an undecodable one: its fields had no effect, so a
+    /// repair may change any field.
     pub(crate) changed_from: Option<&'a Value>,
     /// True if the rules of the spec apply: on a creation, and on an update that changes the spec.
     pub(crate) judges_spec: bool,

@@ -1,26 +1,26 @@
-//! Conditions: reading and writing lists of `metav1.Condition`.
+//! Conditions: reads and writes lists of [`Condition`].
 //!
-//! The rules are those of KEP-1623: one condition per type, `lastTransitionTime` changes only with the status, reasons
-//! are CamelCase and never empty.
+//! Rules of KEP-1623: one condition per type, `lastTransitionTime` changes only with the status, reasons are CamelCase
+//! and never empty.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::printable;
 
-/// The status of a condition.
+/// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// The condition is false.
     False,
     /// The condition is true.
     True,
-    /// The status is not known (yet).
+    /// The status is not known, or not known yet.
     Unknown,
 }
 
 impl Status {
-    /// The value in JSON.
+    /// Value in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::False => "False",
@@ -29,7 +29,7 @@ impl Status {
         }
     }
 
-    /// Parses the value in JSON; any other value is `Unknown`.
+    /// Parses the value in JSON; any other value is [`Status::Unknown`].
     pub fn parse(word: &str) -> Self {
         match word {
             "True" => Status::True,
@@ -45,21 +45,21 @@ impl From<bool> for Status {
     }
 }
 
-/// A condition to set.
+/// Condition to be set by [`set`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The condition's type, such as `Ready`.
+    /// Type of the condition, such as `Ready`.
     pub type_: &'static str,
     /// The status of the condition.
     pub status: Status,
-    /// A machine-readable CamelCase reason.
+    /// Machine-readable CamelCase reason.
     pub reason: String,
-    /// A human-readable message; may be empty.
+    /// Human-readable message; may be empty.
     pub message: String,
 }
 
 impl Verdict {
-    /// A condition without a message.
+    /// Condition without a message.
     pub fn new(type_: &'static str, status: impl Into<Status>, reason: impl Into<String>) -> Self {
         Self {
             type_,
@@ -69,7 +69,7 @@ impl Verdict {
         }
     }
 
-    /// The same condition with a message.
+    /// Adds a message, as a [`sentence`].
     #[must_use]
     pub fn because(mut self, message: impl Into<String>) -> Self {
         self.message = sentence(&message.into());
@@ -77,10 +77,10 @@ impl Verdict {
     }
 }
 
-/// Names that keep their lower case at the start of a sentence.
+/// Names in lower case, also at the start of a sentence.
 const LOWER: [&str; 5] = ["etcd", "kubeadm", "kubelet", "kubectl", "cloud-init"];
 
-/// `text` with a capital at the start, as all conditions and events begin; fields, names and lists stay as they are.
+/// `text` with a capital letter at the start, as in all conditions and events. Fields, names and lists keep their case.
 pub fn sentence(text: &str) -> String {
     let first = text.split(' ').next().unwrap_or_default();
     let is_word = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -92,7 +92,7 @@ pub fn sentence(text: &str) -> String {
     }
 }
 
-/// Sets `verdict` in `conditions`, sorted by type; the transition time changes only with the status. Returns whether
+/// Sets a [`Verdict`] in `conditions`, sorted by type; the transition time changes only with the status. True if
 /// anything but the observed generation changed.
 pub fn set(
     conditions: &mut Vec<Condition>,
@@ -107,7 +107,7 @@ pub fn set(
         message,
     } = verdict;
     let status = status.as_str().to_owned();
-    // An API server rejects the whole status for one message that is too long.
+    // One overlong message would make an API server reject the whole status.
     let message = printable::message(&message);
     if let Some(known) = conditions.iter_mut().find(|c| c.type_ == type_) {
         let changed = known.status != status || known.reason != reason || known.message != message;
@@ -132,17 +132,17 @@ pub fn set(
     true
 }
 
-/// Removes the condition of this type, if it exists.
+/// Removes the condition of a type, if present.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
     conditions.retain(|c| c.type_ != type_);
 }
 
-/// The condition of this type.
+/// Condition of a type.
 pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
     conditions.iter().find(|c| c.type_ == type_)
 }
 
-/// Whether the condition of this type exists and is `True`.
+/// True if the condition of the type is present and `True`.
 pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|c| c.status == "True")
 }

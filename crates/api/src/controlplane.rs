@@ -1,11 +1,10 @@
-//! `controlplane.cluster.x-k8s.io`: control planes managed with kubeadm.
+//! Group `controlplane.cluster.x-k8s.io`: control planes managed by kubeadm.
 //!
-//! ```text
-//!   v1beta2      KubeadmControlPlane, KubeadmControlPlaneTemplate (stored)
-//!   convert      v1beta1 <-> v1beta2
-//!   admission    defaulting, validation, immutable fields
-//!   crd          the CustomResourceDefinitions
-//! ```
+//! - [`v1beta2`]: kinds [`KubeadmControlPlane`](v1beta2::KubeadmControlPlane),
+//!   [`KubeadmControlPlaneTemplate`](v1beta2::KubeadmControlPlaneTemplate) (stored)
+//! - [`convert`]: v1beta1 <-> v1beta2
+//! - [`admission`]: defaulting, validation, immutable fields
+//! - [`crd`]: the CustomResourceDefinitions
 
 pub mod admission;
 pub mod convert;

@@ -1,4 +1,5 @@
-//! Means of a conversion, below all groups: mappings of fields, durations, and the stash for fields that a version lacks.
+//! Building blocks of conversions, below all groups: mappings of fields, durations, and the stash for fields without
+//! equivalent.
 
 pub(crate) mod duration;
 pub(crate) mod fields;
@@ -9,30 +10,30 @@ pub(crate) mod stash;
 pub(crate) use mapping::{Mapping, Older};
 pub use moves::Row;
 
-/// Why a conversion failed.
+/// Failure of a conversion.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConversionError {
     /// The object has no usable `apiVersion` or `kind`.
     #[error("the object has no apiVersion and kind")]
     Untyped,
-    /// There is no conversion between these versions.
+    /// No conversion exists between these versions.
     #[error("{kind} cannot be converted from {from} to {to}")]
     Unknown {
-        /// The object's kind.
+        /// Kind of the object.
         kind: String,
-        /// The version of the object.
+        /// Version of the object.
         from: String,
-        /// The desired version.
+        /// Wanted version.
         to: String,
     },
     /// The object is invalid in its version.
     #[error("{kind} in {version}: {problem}")]
     Malformed {
-        /// The object's kind.
+        /// Kind of the object.
         kind: String,
-        /// The version of the object.
+        /// Version of the object.
         version: String,
-        /// The error, with the field's path.
+        /// Error, with the path of the field.
         problem: String,
     },
 }

@@ -1,16 +1,17 @@
 //! Conversion between the served versions of our CRDs, dispatched by API group and kind.
 //!
-//! The hub of every group is v1beta2. The embedded API server (in process) and the conversion webhook call [`convert`].
+//! The hub of every group is v1beta2. Callers of [`convert()`] are the embedded API server (in process) and the
+//! conversion webhook.
 
 use serde_json::Value;
 
 use crate::conversion::stash;
 pub use crate::conversion::{ConversionError, Row};
 
-/// Converts `object` to `desired` (an `apiVersion` of the same group).
+/// Converts `object` to `desired`, an `apiVersion` of the same group.
 ///
 /// # Errors
-/// If there is no conversion between the versions, or the object is invalid in its version.
+/// [`ConversionError`]: no conversion between the versions, or an invalid object.
 pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     let field = |name: &str| object.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(from), Some(kind)) = (field("apiVersion"), field("kind")) else {
@@ -44,8 +45,8 @@ pub fn convert(object: Value, desired: &str) -> Result<Value, ConversionError> {
     })
 }
 
-/// The fields of an older version that the stored version of `object` does not have, for the person who writes them: none
-/// if `old`, the stored object on an update, has the same.
+/// Warnings about fields of an older version without a place in the stored version of `object`. Empty if `old`, the
+/// stored object on an update, has the same fields.
 #[must_use]
 pub fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     stash::warnings(object, old)

@@ -1,7 +1,7 @@
-//! All our CustomResourceDefinitions.
+//! All CustomResourceDefinitions of the suite, as [`CustomResourceDefinition`]s.
 //!
-//! They are generated from the types ([`generate`](crate::generate)) by `cargo xtask codegen`, into a file of this crate:
-//! programs do without the code that describes each type, which the linker leaves out.
+//! [`generate`](crate::generate) builds the definitions from the types, and `cargo xtask codegen` writes the result to
+//! a file in this crate. So programs do without the code for type schemas; the linker leaves it out.
 
 use flate2::{Decompress, FlushDecompress, Status};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::decode::decoded;
 
-/// A list of the definitions as JSON, compressed by zlib.
+/// List of the definitions as JSON, compressed by zlib.
 const FILE: &[u8] = include_bytes!("crds/all.json.z");
 
-/// The same of the kinds that have versions before v1beta1, with these alone.
+/// List of the kinds with versions before v1beta1, with these versions alone.
 const OLDER_FILE: &[u8] = include_bytes!("crds/older.json.z");
 
-// The definitions are not kept: in the types of Kubernetes they take 30 MB. A file that is none is stale: `cargo xtask
-// codegen --check`.
+// Not cached: in the types of Kubernetes the definitions take 30 MB. An unreadable file is stale:
+// `cargo xtask codegen --check`.
 fn older() -> Vec<CustomResourceDefinition> {
     read(OLDER_FILE).unwrap_or_default()
 }
@@ -37,20 +37,20 @@ fn inflated(file: &[u8]) -> Option<Vec<u8>> {
         if status.ok()? == Status::StreamEnd {
             return Some(text);
         }
-        // The file ends too early.
+        // The file is truncated.
         if text.len() == written {
             return None;
         }
     }
 }
 
-/// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.
+/// Every [`CustomResourceDefinition`] of the suite, in the order for `kubectl apply`.
 #[must_use]
 pub fn all() -> Vec<CustomResourceDefinition> {
     read(FILE).unwrap_or_default()
 }
 
-/// Those of API groups, in the same order.
+/// [`CustomResourceDefinition`]s of API groups, in the same order.
 #[must_use]
 pub fn of(groups: &[&str]) -> Vec<CustomResourceDefinition> {
     let mut all = all();
@@ -58,18 +58,18 @@ pub fn of(groups: &[&str]) -> Vec<CustomResourceDefinition> {
     all
 }
 
-/// All definitions, and those with the versions before v1beta1 alone.
+/// All definitions, and the ones with versions before v1beta1 alone.
 pub(crate) fn known() -> Vec<CustomResourceDefinition> {
     let mut all = all();
     all.extend(older());
     all
 }
 
-/// The names of the versions before v1beta1, oldest first.
+/// Names of the versions before v1beta1, oldest first.
 pub const OLDER_VERSIONS: [&str; 4] = ["v1alpha4", "v1alpha5", "v1alpha6", "v1alpha7"];
 
-/// Adds versions before v1beta1 to the definitions of their kinds: those of `served`, and, without being served, those of
-/// which `stored` says that objects of the definition may be stored in them. Other names are ignored.
+/// Adds versions before v1beta1 to the definitions of their kinds: the ones in `served`, and, unserved, the ones that
+/// `stored` reports as possible storage versions of a definition. Other names are ignored.
 pub fn add_older(
     definitions: &mut [CustomResourceDefinition],
     served: &[String],

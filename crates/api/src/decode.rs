@@ -1,7 +1,7 @@
-//! Kubernetes objects of JSON.
+//! Decoder of Kubernetes objects from JSON.
 //!
-//! Serde compiles the code of each type once for each deserializer that reads it. All objects are read by the one of this
-//! module: from a [`Value`], and with errors that name the field, which it notes only when one occurs.
+//! Serde compiles the code of each type once per deserializer. So all objects are read by the single deserializer of
+//! this module: from a [`Value`], with the path of the field in errors, recorded only on an error.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -12,13 +12,13 @@ mod field;
 
 use field::Field;
 
-/// Why a value cannot be decoded, and where.
+/// Decoding error, with the path of the field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Undecoded(Box<Problem>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Problem {
-    /// From the field to the root.
+    /// Steps from the field to the root.
     path: Vec<Step>,
     message: String,
 }
@@ -30,7 +30,7 @@ enum Step {
 }
 
 impl Undecoded {
-    /// The field, such as `spec.ports[0].name`; `.` is the value itself.
+    /// Path of the field, such as `spec.ports[0].name`; `.` for the value itself.
     #[must_use]
     pub fn path(&self) -> String {
         if self.0.path.is_empty() {
@@ -47,7 +47,7 @@ impl Undecoded {
         path
     }
 
-    /// What is wrong with the field, in serde's words.
+    /// Message about the field, in serde's words.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
@@ -106,7 +106,7 @@ impl de::Error for Undecoded {
         }))
     }
 
-    // As serde_json words them: `null`, not `unit value`.
+    // As in serde_json: `null` in place of `unit value`.
     #[cold]
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::custom(serde_json::Error::invalid_type(found, expected))
@@ -121,7 +121,7 @@ impl de::Error for Undecoded {
 /// Decodes `value`.
 ///
 /// # Errors
-/// Names the field that is no such value. A struct is an object, never a list of its fields.
+/// [`Undecoded`], with the path of the invalid field. A struct must be an object, never a list of fields.
 pub fn decoded<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Undecoded> {
     T::deserialize(Field(value))
 }

@@ -1,7 +1,7 @@
 //! Parts of CustomResourceDefinitions, below all groups.
 //!
-//! Schemas of v1beta2 are generated from the types. v1beta1 exists only as JSON: [`with_v1beta1`] derives its schemas by
-//! the edits in [`edit`].
+//! Schemas of v1beta2 are generated from the types. v1beta1 exists only as JSON: [`with_v1beta1`] derives the schemas
+//! by the edits in [`edit`].
 
 pub(crate) mod edit;
 
@@ -25,7 +25,7 @@ pub(crate) fn finish(
     crd
 }
 
-/// A printer column.
+/// Printer column.
 pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
     CustomResourceColumnDefinition {
         name: name.to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn column(name: &str, type_: &str, path: &str) -> CustomResourceColum
     }
 }
 
-/// A column that only `kubectl get -o wide` has.
+/// Printer column for `kubectl get -o wide` only.
 pub(crate) fn wide(name: &str, type_: &str, path: &str) -> CustomResourceColumnDefinition {
     CustomResourceColumnDefinition {
         priority: Some(10),
@@ -43,7 +43,7 @@ pub(crate) fn wide(name: &str, type_: &str, path: &str) -> CustomResourceColumnD
     }
 }
 
-/// Adds v1beta1, served but not stored; `edit` changes the schema of v1beta2 into that of v1beta1.
+/// Adds v1beta1, served but not stored; `edit` turns the schema of v1beta2 into the schema of v1beta1.
 pub(crate) fn with_v1beta1(
     mut crd: CustomResourceDefinition,
     columns: Vec<CustomResourceColumnDefinition>,
@@ -59,7 +59,7 @@ pub(crate) fn with_v1beta1(
     if let Some(schema) = schema {
         let mut value = serde_json::to_value(&*schema).unwrap_or_default();
         edit(&mut value);
-        // Edits produce valid schemas; a test converts each of them.
+        // Edits produce valid schemas, as verified by a test for each.
         if let Ok(edited) = serde_json::from_value(value) {
             *schema = edited;
         }
@@ -73,9 +73,9 @@ pub(crate) fn with_v1beta1(
 
 /// Removes `nullable` from every schema of `crd`.
 ///
-/// The derive marks each `Option` as nullable. The CRDs of Cluster API do not, which makes a difference: an API server
-/// drops `matchLabels: null` (which upstream's templates contain) from a field that is not nullable, and stores it
-/// otherwise.
+/// The derive macro marks each `Option` as nullable, unlike the CRDs of Cluster API. The difference matters: an API
+/// server drops `matchLabels: null`, as in upstream's templates, from a field without `nullable`, and otherwise stores
+/// the null.
 pub(crate) fn without_nullable(crd: &mut CustomResourceDefinition) {
     for version in &mut crd.spec.versions {
         if let Some(schema) = version
@@ -88,7 +88,7 @@ pub(crate) fn without_nullable(crd: &mut CustomResourceDefinition) {
     }
 }
 
-/// Replaces the derived schema of conditions by that of the Go type, which has limits.
+/// Replaces the derived schema of conditions by the Go type's, with its limits.
 pub(crate) fn exact(crd: &mut CustomResourceDefinition) {
     let schemas = crd
         .spec

@@ -1,4 +1,4 @@
-//! Resources of Services and claims that are deleted with their cluster, by an annotation of the Cluster.
+//! Resources of Services and claims to delete with their cluster, by an annotation of the [`Cluster`].
 
 use std::fmt;
 
@@ -8,37 +8,38 @@ use crate::core::v1beta2::Cluster;
 use crate::names::DELETE_WITH_CLUSTER_ANNOTATION;
 use crate::printable;
 
-/// Treatment of the volumes of claims.
+/// Treatment of the volumes of claims ([`Wanted::volumes`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Volumes {
-    /// They stay.
+    /// Volumes stay.
     #[default]
     Keep,
-    /// Each goes or stays as the reclaim policy of its PersistentVolume says: only its API server knows that.
+    /// Each volume is deleted or kept by the reclaim policy of its PersistentVolume, known only to the API server of
+    /// the workload cluster.
     Policy,
-    /// They go, whatever their reclaim policy.
+    /// Volumes are deleted, with any reclaim policy.
     Delete,
 }
 
-/// Resources that the user wants to be deleted with the cluster. By default none.
+/// Resources to delete with the cluster, by the user's wish. Default: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Load balancers of Services, with their floating IPs and security groups.
+    /// True for load balancers of Services, with their floating IPs and security groups.
     pub services: bool,
-    /// Volumes of claims.
+    /// Treatment of the volumes of claims.
     pub volumes: Volumes,
 }
 
 impl Wanted {
-    /// The words that are allowed, for messages.
+    /// Valid words, for messages.
     pub const WORDS: &'static str =
         "`services`, `volumes`, `volumes=delete`, or `services` and one of the others with a comma";
 
-    /// Reads words with commas between them: `services`, `volumes` (as the reclaim policies say, also
-    /// `volumes=policy`), `volumes=delete` and `volumes=keep`. Of several about volumes, the last one counts.
+    /// Parses comma-separated words: `services`, `volumes` (by the reclaim policies, as `volumes=policy`),
+    /// `volumes=delete` and `volumes=keep`. The last word about volumes wins.
     ///
     /// # Errors
-    /// The word that is none of these.
+    /// An unknown word.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut wanted = Self::default();
         for word in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
@@ -53,10 +54,10 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// Reads the annotation of a Cluster.
+    /// Parses the annotation of a [`Cluster`].
     ///
     /// # Errors
-    /// A message about a word that is unknown, with at most 64 of its characters.
+    /// Message about an unknown word, cut to 64 characters.
     pub fn of(cluster: &Cluster) -> Result<Self, String> {
         let annotation = cluster.annotations().get(DELETE_WITH_CLUSTER_ANNOTATION);
         Self::parse(annotation.map_or("", String::as_str)).map_err(|word| {
@@ -75,7 +76,7 @@ impl Wanted {
     }
 }
 
-/// As the annotation has it.
+/// Words in the form of the annotation.
 impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let volumes = match self.volumes {

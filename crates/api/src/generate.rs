@@ -1,12 +1,12 @@
-//! The CustomResourceDefinitions from the types, for `cargo xtask codegen` and for tests. Programs read
-//! [what it has written](crate::crds).
+//! Generator of the CustomResourceDefinitions from the types, for `cargo xtask codegen` and for tests. Programs read
+//! [the generated file](crate::crds).
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::conversion::Row;
 use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
-/// Every CustomResourceDefinition of the suite, in the order for `kubectl apply`.
+/// Every [`CustomResourceDefinition`] of the suite, in the order for `kubectl apply`.
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let groups = [
@@ -21,13 +21,13 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     groups.into_iter().flatten().collect()
 }
 
-/// The same kinds in versions that are served only on request.
+/// Definitions of the same kinds in versions served only on request.
 #[must_use]
 pub fn older() -> Vec<CustomResourceDefinition> {
     infra::crd::older()
 }
 
-/// The moves from each version before v1beta1 to the one after it, by kind.
+/// Moves from each version before v1beta1 to its successor, by kind.
 #[must_use]
 pub fn moves() -> Vec<Step> {
     let names = infra::convert::older::VERSIONS;
@@ -41,14 +41,14 @@ pub fn moves() -> Vec<Step> {
     steps.map(step).collect()
 }
 
-/// The moves from one version to the next.
+/// Moves from one version to the next.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The older version.
+    /// Older version.
     pub from: &'static str,
-    /// The newer version.
+    /// Newer version.
     pub to: &'static str,
-    /// The rows of each kind.
+    /// [`Row`]s of each kind.
     pub kinds: Vec<(&'static str, Vec<Row>)>,
 }
 

@@ -12,7 +12,7 @@ pub mod v1beta2;
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// The maximum length of user data in Nova's schema, in bytes of base64.
 pub const USER_DATA_ENCODED_LIMIT: usize = 65_535;
-/// The same in bytes before base64.
+/// Maximum length in bytes before base64.
 pub const USER_DATA_LIMIT: usize = USER_DATA_ENCODED_LIMIT / 4 * 3;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What `clusterctl` knows of a management cluster: objects of its kind Provider, one for each provider.
+//! Inventory of `clusterctl` in a management cluster: an object of the kind Provider for each [`Provider`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
@@ -9,10 +9,11 @@ use crate::providers::Provider;
 
 /// Group and version of the kind.
 pub const API_VERSION: &str = "clusterctl.cluster.x-k8s.io/v1alpha3";
-/// Label of what makes up the inventory.
+/// Label of all parts of the inventory.
 const CORE_LABEL: &str = "clusterctl.cluster.x-k8s.io/core";
 
-/// The CustomResourceDefinition of Provider, as `clusterctl init` creates it; `None` never, since the text is JSON of one.
+/// [`CustomResourceDefinition`] of Provider, as created by `clusterctl init`. `None` never: the text is a valid
+/// definition.
 #[must_use]
 pub fn definition() -> Option<CustomResourceDefinition> {
     let text = |description: &str| json!({ "type": "string", "description": description });
@@ -58,7 +59,7 @@ pub fn definition() -> Option<CustomResourceDefinition> {
     decoded(&definition).ok()
 }
 
-/// The objects in `namespace`, in the order of installation.
+/// Objects in `namespace`, in the order of installation.
 #[must_use]
 pub fn providers(namespace: &str) -> Vec<Value> {
     let all = Provider::ALL.into_iter();
@@ -80,7 +81,7 @@ fn provided(provider: Provider, namespace: &str) -> Value {
     })
 }
 
-/// The type as clusterctl writes it.
+/// Type in the spelling of clusterctl.
 fn type_of(provider: Provider) -> &'static str {
     match provider {
         Provider::Core => "CoreProvider",

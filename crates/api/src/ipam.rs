@@ -1,6 +1,7 @@
-//! Group `ipam.cluster.x-k8s.io`: IPAddressClaim and IPAddress, by which providers ask each other for addresses.
+//! Group `ipam.cluster.x-k8s.io`: [`IPAddressClaim`](v1beta2::IPAddressClaim) and [`IPAddress`](v1beta2::IPAddress),
+//! for requests of addresses between providers.
 //!
-//! v1beta2 is the stored hub; v1beta1 is served, too. No controller here allocates addresses.
+//! v1beta2 is the stored hub; v1beta1 is also served. No controller here allocates addresses.
 
 pub(crate) mod admission;
 pub(crate) mod convert;

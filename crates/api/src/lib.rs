@@ -1,8 +1,7 @@
-//! The Kubernetes types of the suite.
+//! Kubernetes types of the suite.
 //!
-//! Every CRD type in every version, conversion, defaulting and validation, conditions, labels and annotations. The
-//! crate is free of I/O: all functions depend on their arguments only. It is the only crate that re-exports `kube` and
-//! `k8s-openapi`.
+//! CRD types in every version, conversion, defaulting and validation, conditions, labels and annotations. The crate is
+//! free of I/O: all functions depend on their arguments only. No other crate re-exports `kube` and `k8s-openapi`.
 //!
 //! ```text
 //!   core          cluster.x-k8s.io                  Cluster, Machine, MachineSet, MachineDeployment, MachineHealthCheck,
@@ -13,17 +12,18 @@
 //!   controlplane  controlplane.cluster.x-k8s.io     KubeadmControlPlane(Template)
 //!   infra         infrastructure.cluster.x-k8s.io   OpenStackCluster, OpenStackMachine, templates
 //!      each: v1beta2 (stored hub), v1beta1 (served), conversion, admission
-//!   openstack     ferrostack.dev                    OpenStack, in v1alpha1 alone
-//!   selector, version   label selectors and Kubernetes versions, as in apimachinery and semver
-//!   decode        objects of JSON, whose errors name the field
-//!   printable     text from outside, for conditions, events and terminals
-//!   providers     the providers that these kinds belong to
-//!   crds          all CustomResourceDefinitions, which generate makes of the types
-//!   definition    parts of CustomResourceDefinitions, and edits of their schemas
-//!   conversion    means of conversions: mappings, durations, the stash
-//!   change        a write as admission judges it, and errors of fields
-//!   convert, admission   dispatch by group and kind
+//!   openstack     ferrostack.dev                    OpenStack, OpenStackOperation, in v1alpha1 alone
 //! ```
+//!
+//! - [`selector`], [`version`]: label selectors and Kubernetes versions, as in apimachinery and semver
+//! - [`decode`]: decoder of objects from JSON, with the path of the field in errors
+//! - [`printable`]: text from outside, made safe for conditions, events and terminals
+//! - [`providers`]: Cluster API providers of these kinds
+//! - [`crds`]: all CustomResourceDefinitions, generated from the types by [`generate`]
+//! - `definition`: parts of CustomResourceDefinitions, and edits of their schemas
+//! - `conversion`: building blocks of conversions: mappings, durations, the stash
+//! - `change`: write request for validation, and errors of fields
+//! - [`convert`](mod@convert), [`admission`]: dispatch by group and kind
 
 // The columns of a kind repeat parts of kube's printcolumn attribute.
 #![allow(clippy::duplicated_attributes)]

@@ -1,12 +1,11 @@
-//! Text from outside (clouds, nodes, other tenants), made fit for conditions, events, logs and terminals.
+//! Text from outside (clouds, nodes, other tenants), made safe for conditions, events, logs and terminals.
 //!
-//! A terminal obeys escape sequences, a line break forges a line of a log, and a bidirectional override displays other
-//! text than is there. Such characters are escaped as in a Rust string literal, never removed: the reader sees that they
-//! were there.
+//! A terminal obeys escape sequences, a line break forges a log line, and a bidirectional override displays another
+//! text. Such characters are escaped as in a Rust string literal, never removed: the reader sees every one.
 
 use std::borrow::Cow;
 
-/// The number of characters of a condition's message. The schemas of Cluster API allow 10240, that of
+/// Maximum length of a condition's message, in characters. The schemas of Cluster API allow 10240,
 /// [`metav1.Condition`](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#condition-v1-meta) 32768.
 pub const MESSAGE_LIMIT: usize = 10_240;
 
@@ -20,7 +19,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |letter| letter != '\n' && is_hidden(letter))
 }
 
-/// `text`, cut to `limit` characters with an ellipsis as the last of them.
+/// `text`, cut to `limit` characters; the last one is then an ellipsis.
 pub fn bounded(text: &str, limit: usize) -> Cow<'_, str> {
     // No character takes less than one byte.
     if text.len() <= limit || text.chars().count() <= limit {
@@ -30,13 +29,13 @@ pub fn bounded(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(kept.chain(['…'].into_iter().take(limit)).collect())
 }
 
-/// `text` as the message of a condition: of several lines, and no longer than every schema allows.
+/// `text` as the message of a condition: several lines, within [`MESSAGE_LIMIT`].
 pub fn message(text: &str) -> String {
-    // Cut first: the work for a text of any length is bounded.
+    // Cut first, to bound the work for a long text.
     bounded(&lines(&bounded(text, MESSAGE_LIMIT)), MESSAGE_LIMIT).into_owned()
 }
 
-/// Whether a terminal interprets `letter`, or displays nothing for it.
+/// True if a terminal interprets `letter`, or displays nothing.
 pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(

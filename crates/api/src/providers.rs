@@ -1,13 +1,13 @@
-//! The providers that Cluster API consists of, by their types.
+//! Providers of Cluster API in this suite, by type.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::{addons, bootstrap, controlplane, core, crds, infra, ipam};
 
-/// A provider of this suite.
+/// Provider of this suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provider {
-    /// Clusters and their machines.
+    /// Clusters and machines.
     Core,
     /// Kubeadm bootstrap.
     Bootstrap,
@@ -18,7 +18,7 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All of them, in the order in which they are installed.
+    /// All providers, in the order of installation.
     pub const ALL: [Self; 4] = [
         Self::Core,
         Self::Bootstrap,
@@ -26,7 +26,7 @@ impl Provider {
         Self::Infrastructure,
     ];
 
-    /// Its type, as the flags of `clusterctl init` name it.
+    /// Type, as in the flags of `clusterctl init`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl Provider {
         }
     }
 
-    /// Its name, as the values of these flags.
+    /// Name, as in the values of the flags.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Provider {
         }
     }
 
-    /// The value of the provider label of its definitions.
+    /// Value of the [provider label](crate::names::PROVIDER_LABEL) on definitions.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Provider {
         }
     }
 
-    /// The version of the upstream provider whose API it has, as `clusterctl` compares it with releases.
+    /// Version of the upstream provider with the same API, for comparisons of `clusterctl` with releases.
     #[must_use]
     pub fn upstream(self) -> &'static str {
         match self {
@@ -67,13 +67,13 @@ impl Provider {
         }
     }
 
-    /// Its kinds.
+    /// [`CustomResourceDefinition`]s of the provider.
     #[must_use]
     pub fn definitions(self) -> Vec<CustomResourceDefinition> {
         crds::of(self.groups())
     }
 
-    /// The API groups of its kinds.
+    /// API groups of the provider.
     #[must_use]
     pub fn groups(self) -> &'static [&'static str] {
         match self {

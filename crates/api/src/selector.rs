@@ -1,10 +1,11 @@
-//! Label selectors, with the semantics of apimachinery's `LabelSelectorAsSelector` and `FormatLabelSelector`.
+//! Matching of [`LabelSelector`]s, with the semantics of apimachinery's `LabelSelectorAsSelector` and
+//! `FormatLabelSelector`.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-/// Whether `selector` matches these labels. An empty selector matches everything; the meaning of an absent one is up to
+/// True if `selector` matches the labels. An empty selector matches everything; the meaning of an absent one is up to
 /// the caller. An unknown operator matches nothing.
 pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     let mut exact = selector.match_labels.iter().flatten();
@@ -13,14 +14,14 @@ pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> b
         && expressions.all(|expression| holds(expression, labels))
 }
 
-/// Whether `selector` has no requirements.
+/// True if the [`LabelSelector`] has no requirements.
 pub fn is_empty(selector: &LabelSelector) -> bool {
     let exact = selector.match_labels.iter().flatten().next();
     let expression = selector.match_expressions.iter().flatten().next();
     exact.is_none() && expression.is_none()
 }
 
-/// The selector as a query, as in the scale subresource.
+/// [`LabelSelector`] as a query, as in the scale subresource.
 pub fn to_query(selector: &LabelSelector) -> String {
     let exact = selector.match_labels.iter().flatten();
     let exact = exact.map(|(name, value)| format!("{name}={value}"));

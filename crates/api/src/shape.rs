@@ -1,6 +1,7 @@
 //! Schemas of Kubernetes' types in our CustomResourceDefinitions.
 //!
-//! `k8s-openapi` has them for all its types, whose compilation takes two thirds of its time; these few stand in for them.
+//! `k8s-openapi` has schemas for all its types, at the price of two thirds of its compile time; these few are a
+//! substitute.
 
 use std::borrow::Cow;
 
@@ -22,7 +23,7 @@ macro_rules! shapes {
                 }
 
                 fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    // A file that is no schema would show as a stale definition: `cargo xtask codegen --check`.
+                    // An invalid file would show as a stale definition: `cargo xtask codegen --check`.
                     serde_json::from_str(include_str!(concat!("shape/", $file))).unwrap_or_default()
                 }
             }
@@ -31,16 +32,16 @@ macro_rules! shapes {
 }
 
 shapes! {
-    /// A condition.
+    /// Condition.
     Condition "condition.json";
-    /// A point in time.
+    /// Point in time.
     Time "time.json";
-    /// A label selector.
+    /// Label selector.
     LabelSelector "label_selector.json";
-    /// A number or a share.
+    /// Number or percentage.
     IntOrString "int_or_string.json";
-    /// The source of a variable's value.
+    /// Source of a variable's value.
     EnvVarSource "env_var_source.json";
-    /// A taint of a node.
+    /// Taint of a node.
     Taint "taint.json";
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A semantic version. Build metadata is printed, but ignored in comparisons.
+/// Semantic version. Build metadata is printed, but ignored in comparisons.
 #[derive(Clone, Debug)]
 pub struct Version {
     major: u64,
@@ -14,23 +14,23 @@ pub struct Version {
     build: String,
 }
 
-/// An identifier of a pre-release: numbers sort before words.
+/// Identifier of a pre-release: numbers sort before words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Identifier {
     Number(u64),
     Word(String),
 }
 
-/// The error for a text that is not a semantic version.
+/// Error for a text other than a semantic version, such as an invalid [`Version`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a Kubernetes version such as v1.34.2")]
 pub struct InvalidVersion {
-    /// The text.
+    /// Invalid text.
     pub text: String,
 }
 
 impl Version {
-    /// The version `major.minor.patch`.
+    /// [`Version`] `major.minor.patch`.
     pub fn new(major: u64, minor: u64, patch: u64) -> Self {
         Self {
             major,
@@ -51,7 +51,7 @@ impl Version {
         (self.major, self.minor, self.patch)
     }
 
-    /// Whether it belongs to a minor release before `major.minor`; a pre-release belongs to its release.
+    /// True for a minor release before `major.minor`; a pre-release counts as its release.
     pub fn is_before_minor(&self, major: u64, minor: u64) -> bool {
         (self.major, self.minor) < (major, minor)
     }

@@ -1,4 +1,4 @@
-//! Defaults and validation of the group's kinds, as upstream's webhooks do it.
+//! Defaults and validation of the group, with the rules of the upstream webhooks.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::change::{Change, FieldError};
 use crate::core::admission::{expressions, kind_within};
 use crate::selector;
 
-/// Sets the defaults of the webhooks; objects of other groups are unchanged.
+/// Sets the webhook defaults; objects of other groups are unchanged.
 pub(crate) fn default_object(object: &mut Value) {
     if kind_within(GROUP, object) != Some("ClusterResourceSet") {
         return;
@@ -22,7 +22,7 @@ pub(crate) fn default_object(object: &mut Value) {
     }
 }
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     match kind_within(GROUP, change.object) {
         Some("ClusterResourceSet") => set(change),
@@ -45,7 +45,7 @@ fn set(change: Change<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Rejects changes of fields that cannot be changed. A field that was not set may be set.
+/// Rejects a [`Change`] of immutable fields. Setting an unset field is permitted.
 fn fixed(change: Change<'_>, fields: &[&str]) -> Vec<FieldError> {
     let Some(old) = change.changed_from else {
         return Vec::new();

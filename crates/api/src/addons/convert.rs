@@ -1,4 +1,4 @@
-//! v1beta1 <-> v1beta2 of the kinds of this group. Their specs have the same fields in both versions.
+//! Conversion v1beta1 <-> v1beta2. The specs have the same fields in both versions.
 
 use serde_json::Value;
 

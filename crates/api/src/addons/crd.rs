@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions of `addons.cluster.x-k8s.io`.
+//! CustomResourceDefinitions of `addons.cluster.x-k8s.io`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -9,7 +9,7 @@ use crate::core::crd::older;
 use crate::definition::edit::{property, remove};
 use crate::definition::{column, exact, with_v1beta1, without_nullable};
 
-/// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
+/// [`CustomResourceDefinition`]s of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let age = column("Age", "date", ".metadata.creationTimestamp");
     let mut set = v1beta2::ClusterResourceSet::crd();

@@ -86,7 +86,7 @@ impl std::fmt::Display for ResourceRef {
     }
 }
 
-/// The kinds that contain manifests.
+/// Kind of an object with manifests ([`ResourceRef::kind`]).
 #[derive(
     Clone,
     Copy,
@@ -145,7 +145,7 @@ impl ClusterResourceSet {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The strategy, or its default.
+    /// [`Strategy`] of the set, or the default.
     pub fn strategy(&self) -> Strategy {
         self.spec.strategy.unwrap_or_default()
     }
@@ -225,7 +225,7 @@ impl ClusterResourceSetBinding {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The resources of the set with this name.
+    /// Bindings for the resources of one [`ClusterResourceSet`], by name.
     pub fn of_set(&self, name: &str) -> &[ResourceBinding] {
         let mut sets = self.spec.bindings.iter().flatten();
         let found = sets.find(|set| set.cluster_resource_set_name == name);

@@ -1,7 +1,7 @@
-//! Whether the controllers can decode an object.
+//! Check for objects that the controllers cannot decode.
 //!
-//! kube-apiserver 1.34 does not enforce `format: int32` in the schema of a CustomResourceDefinition, so schemas alone
-//! accept numbers that do not fit into the fields of our types.
+//! kube-apiserver 1.34 does not enforce `format: int32` in the schema of a CustomResourceDefinition. Schemas alone
+//! therefore accept numbers beyond the range of our types.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::FieldError;
 use crate::decode::decoded;
 use crate::{addons, bootstrap, controlplane, core, infra, ipam, openstack};
 
-/// Why the spec of `object` cannot be decoded; `None` if it can be, or if the kind is not one of ours.
+/// Decoding error in the spec of `object`; `None` if valid, or for a kind of another project.
 pub(crate) fn problem(object: &Value) -> Option<FieldError> {
     let (group, version) = object.get("apiVersion")?.as_str()?.split_once('/')?;
     let kind = object.get("kind")?.as_str()?;
@@ -74,7 +74,7 @@ fn spec<S: DeserializeOwned>(object: &Value) -> Option<FieldError> {
     Some(FieldError::new(path, worded(error.message())))
 }
 
-/// Serde's message, with a range of numbers instead of a Rust type.
+/// Message of serde, with a range of numbers in place of a Rust type.
 fn worded(message: &str) -> String {
     let ranges = [
         (", expected i32", i64::from(i32::MIN), i64::from(i32::MAX)),

@@ -1,13 +1,13 @@
-//! Objects that cannot be deleted while others refer to them.
+//! Rejection of deletions while other objects refer to the deleted one.
 
 use serde_json::Value;
 
 use crate::core::v1beta2::API_VERSION;
 
-/// How many referring objects a message names.
+/// Maximum number of referring objects in a message.
 const NAMED: usize = 3;
 
-/// A kind whose objects may refer to one that is to be deleted, in any namespace.
+/// Kind of objects with references to a deleted one, in any namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Referrers {
     /// API version of the kind.
@@ -18,7 +18,7 @@ pub struct Referrers {
     pub plural: &'static str,
 }
 
-/// The kind whose objects decide whether `object` can be deleted; `None` if it always can.
+/// [`Referrers`] to examine before the deletion of `object`; `None` if deletion is always possible.
 #[must_use]
 pub fn referrers(object: &Value) -> Option<Referrers> {
     let is_class = object["kind"] == "ClusterClass" && object["apiVersion"] == API_VERSION;
@@ -29,10 +29,10 @@ pub fn referrers(object: &Value) -> Option<Referrers> {
     })
 }
 
-/// Accepts or rejects the deletion of `object`, besides all objects of [`referrers`].
+/// Accepts or rejects the deletion of `object`, by all objects of the [`Referrers`].
 ///
 /// # Errors
-/// Why it cannot be deleted: a ClusterClass without which its Clusters could not be changed any more.
+/// Reason against the deletion: a ClusterClass still in use by Clusters.
 pub fn deletion<'a>(
     object: &Value,
     referrers: impl IntoIterator<Item = &'a Value>,

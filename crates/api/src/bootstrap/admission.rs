@@ -1,16 +1,16 @@
-//! Defaulting and validation of the bootstrap kinds, beyond their schemas.
+//! Defaulting and validation of the bootstrap kinds, beyond schemas.
 //!
-//! The rules are those of upstream's webhooks, for objects in v1beta2.
+//! Rules of the upstream webhooks, for objects in v1beta2.
 
 use serde_json::Value;
 
 use super::GROUP;
 use crate::change::{Change, FieldError};
 
-/// Sets the defaults of Cluster API's webhooks: none since v1beta2.
+/// Sets the webhook defaults of Cluster API: none since v1beta2.
 pub(crate) fn default_object(_object: &mut Value, _old: Option<&Value>) {}
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = match kind_of(change.object, GROUP) {
@@ -24,19 +24,19 @@ pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// The kind of an object of `group`.
+/// Kind of an object, if of `group`.
 pub(crate) fn kind_of<'a>(object: &'a Value, group: &str) -> Option<&'a str> {
     let version = object.get("apiVersion")?.as_str()?;
     version.strip_prefix(group)?.strip_prefix('/')?;
     object.get("kind")?.as_str()
 }
 
-/// The value at a path of field names, separated by dots.
+/// Value at a path of field names, separated by dots.
 pub(crate) fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |at, name| at.get(name))
 }
 
-/// Appends the errors of the KubeadmConfigSpec at `path`.
+/// Appends the errors of a [`KubeadmConfigSpec`](super::v1beta2::KubeadmConfigSpec) at `path`.
 pub(crate) fn spec_problems(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     files(spec, path, errors);
     users(spec, path, errors);
@@ -79,7 +79,7 @@ fn users(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Rejects fields that the format does not support.
+/// Rejects fields without support in Ignition.
 fn ignition(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let is_ignition = spec.get("format").and_then(Value::as_str) == Some("ignition");
     if !is_ignition {
@@ -120,7 +120,7 @@ fn disks(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// kubeadm before 1.31 has one timeout for both, so if both are set they must be equal.
+/// Requires equal timeouts if both are set: kubeadm before 1.31 has a single one.
 fn timeouts(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = "timeouts.controlPlaneComponentHealthCheckSeconds";
     let init = at(spec, &format!("initConfiguration.{field}"));

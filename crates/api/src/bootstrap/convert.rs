@@ -1,6 +1,6 @@
-//! v1beta1 <-> v1beta2 of the kubeadm kinds, without loss.
+//! Conversion v1beta1 <-> v1beta2 of the kubeadm kinds, without loss.
 //!
-//! Fields without equivalent in the other version are preserved by [`crate::conversion::stash`].
+//! Fields without equivalent in the other version are preserved by the stash.
 
 pub(crate) mod spec;
 
@@ -35,7 +35,7 @@ pub(crate) fn convert(
     mapping.convert(object, GROUP, kind, from, to)
 }
 
-/// The conversions of the status of kinds with a data Secret.
+/// Conversions of the status of kinds with a data Secret.
 const STATUS: (Turn, Turn) = (status_up, status_down);
 
 fn config_up(fields: &mut Map<String, Value>) -> Result<(), String> {
@@ -95,7 +95,7 @@ pub(crate) fn conditions_up(fields: &mut Map<String, Value>) {
     }
 }
 
-/// The inverse of [`conditions_up`].
+/// Inverse of [`conditions_up`].
 pub(crate) fn conditions_down(fields: &mut Map<String, Value>) {
     let new = fields.remove("conditions");
     let mut deprecated = fields.remove("deprecated").unwrap_or_default();

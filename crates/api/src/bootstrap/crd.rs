@@ -1,7 +1,7 @@
-//! The CustomResourceDefinitions of the group.
+//! CustomResourceDefinitions of the group.
 //!
-//! Schemas of v1beta2 are generated from the types. Those of v1beta1 are derived from them by the edits in [`older`],
-//! because v1beta1 exists only as JSON here (see [`super::convert`]).
+//! Schemas of v1beta2 are generated from the types. Schemas of v1beta1 are derived by the edits in `older`: v1beta1
+//! exists only as JSON here (see [`super::convert`]).
 
 pub(crate) mod older;
 
@@ -15,7 +15,7 @@ use super::v1beta2;
 use crate::definition::edit::relax;
 use crate::definition::{column, finish, with_v1beta1};
 
-/// The CustomResourceDefinitions of KubeadmConfig and KubeadmConfigTemplate.
+/// [`CustomResourceDefinition`]s of KubeadmConfig and KubeadmConfigTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let age = column("Age", "date", ".metadata.creationTimestamp");
     let cluster = column(

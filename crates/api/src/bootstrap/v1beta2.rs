@@ -1,6 +1,6 @@
-//! KubeadmConfig and KubeadmConfigTemplate, version v1beta2.
+//! [`KubeadmConfig`] and [`KubeadmConfigTemplate`], version v1beta2.
 //!
-//! Names and types are those of Cluster API 1.15. Secret content is referenced: files and passwords can be in a Secret
+//! Names and types of Cluster API 1.15. Secret content is referenced: files and passwords can be in a Secret
 //! (`contentFrom`, `passwdFrom`).
 
 mod kubeadm;
@@ -152,7 +152,7 @@ pub struct KubeadmConfigStatus {
     pub deprecated: Option<Deprecated>,
 }
 
-/// First-time provisioning of a KubeadmConfig.
+/// First-time provisioning of a [`KubeadmConfig`] ([`KubeadmConfigStatus::initialization`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -199,7 +199,7 @@ pub struct KubeadmConfigTemplateSpec {
     pub template: KubeadmConfigTemplateResource,
 }
 
-/// Metadata and spec of a cloned KubeadmConfig.
+/// Metadata and spec of a cloned [`KubeadmConfig`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]

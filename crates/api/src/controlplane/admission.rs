@@ -1,6 +1,6 @@
-//! Defaulting and validation of the control plane kinds, beyond their schemas.
+//! Defaulting and validation of the control plane kinds, beyond schemas.
 //!
-//! The rules are those of upstream's webhooks (Cluster API 1.15, KubeadmControlPlane), for objects in v1beta2.
+//! Rules of the upstream webhooks (Cluster API 1.15, KubeadmControlPlane), for objects in v1beta2.
 
 mod immutable;
 
@@ -13,10 +13,10 @@ use crate::core::admission::reserved_taints;
 use crate::names::ETCD_SURVIVOR_ANNOTATION;
 use crate::version::Version;
 
-/// The validity of the certificates that kubeadm issues, in days, unless the configuration says otherwise.
+/// Default validity of kubeadm's certificates, in days.
 const VALIDITY_DAYS: i64 = 365;
 
-/// Sets the defaults of Cluster API's defaulting webhooks.
+/// Sets the defaults of Cluster API's webhooks.
 pub(crate) fn default_object(object: &mut Value, _old: Option<&Value>) {
     match kind_of(object, GROUP) {
         Some("KubeadmControlPlane") => {
@@ -72,7 +72,7 @@ fn rollout(spec: &mut Value) {
     }
 }
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     match kind_of(change.object, GROUP) {
@@ -120,7 +120,7 @@ fn template(change: Change<'_>, errors: &mut Vec<FieldError>) {
             .object
             .pointer("/metadata/annotations")
             .is_some_and(|a| a.get("topology.cluster.x-k8s.io/dry-run").is_some());
-    // Not reached by updates that do not change the spec.
+    // Updates without a change of the spec never get here.
     if change.changed_from.is_some() && !dry_run {
         let text = "a template cannot be changed; create a new one and refer to it";
         errors.push(FieldError::new("spec.template", text));
@@ -153,7 +153,7 @@ fn version(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The major, minor and patch number of a semantic version with or without `v`.
+/// Major, minor and patch number of a semantic version, with or without `v`.
 fn numbers(version: &str) -> Option<(u64, u64, u64)> {
     version
         .parse()
@@ -161,8 +161,8 @@ fn numbers(version: &str) -> Option<(u64, u64, u64)> {
         .map(|version: Version| version.numbers())
 }
 
-/// Rejects a rollout before the certificates of a new machine expire whose time has come when they are issued: machines
-/// would be replaced without end.
+/// Rejects a rollout before expiry with at least as many days as the validity of a new certificate: a new machine would be
+/// due at once, and machines would be replaced without end.
 fn before_expiry(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let days = |field: &str| at(spec, field).and_then(Value::as_i64);
     let validity = days("kubeadmConfigSpec.clusterConfiguration.certificateValidityPeriodDays");
@@ -178,7 +178,7 @@ fn before_expiry(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Rejects what cannot be the name of a Machine. Whether there is one is a condition of the object.
+/// Rejects an invalid name of a Machine. A name without a Machine is reported by a condition.
 fn survivor(object: &Value, errors: &mut Vec<FieldError>) {
     let annotations = at(object, "metadata.annotations");
     let Some(value) = annotations.and_then(|all| all.get(ETCD_SURVIVOR_ANNOTATION)) else {
@@ -202,13 +202,13 @@ fn survivor(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Rejects taints that others set and remove on Nodes.
+/// Rejects taints managed by other controllers.
 fn taints(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     const FIELD: &str = "machineTemplate.spec.taints";
     reserved_taints(at(spec, FIELD), &format!("{path}.{FIELD}"), errors);
 }
 
-/// kubeadm upgrades by one minor version at a time, and does not downgrade.
+/// Rejects downgrades, and upgrades of more than one minor version: limits of kubeadm.
 fn downgrade(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     let of = |spec: &Value| {
         spec.get("version")
@@ -250,7 +250,7 @@ fn surge(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = format!("{path}.rollout.strategy.rollingUpdate.maxSurge");
     match number {
         Some(0) => {
-            // Templates have no replicas: they are set by the topology.
+            // Templates have no replicas; the topology sets the number.
             let few = spec
                 .get("replicas")
                 .and_then(Value::as_i64)

@@ -1,4 +1,4 @@
-//! v1beta1 <-> v1beta2 of KubeadmControlPlane and its template, without loss.
+//! Conversion v1beta1 <-> v1beta2 of KubeadmControlPlane and KubeadmControlPlaneTemplate, without loss.
 
 use serde_json::{Map, Value, json};
 
@@ -8,18 +8,18 @@ use crate::bootstrap::convert::{conditions_down, conditions_up};
 use crate::conversion::fields::{not_a_duration, seconds_of, within};
 use crate::conversion::{ConversionError, Mapping, duration};
 
-/// The timeouts of machines: their names in v1beta1 and in v1beta2.
+/// Timeouts of machines: names in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [
     ("nodeDrainTimeout", "nodeDrainTimeoutSeconds"),
     ("nodeVolumeDetachTimeout", "nodeVolumeDetachTimeoutSeconds"),
     ("nodeDeletionTimeout", "nodeDeletionTimeoutSeconds"),
 ];
-/// The durations of remediation: their names in v1beta1 and in v1beta2.
+/// Durations of remediation: names in v1beta1 and in v1beta2.
 const PERIODS: [(&str, &str); 2] = [
     ("retryPeriod", "retryPeriodSeconds"),
     ("minHealthyPeriod", "minHealthyPeriodSeconds"),
 ];
-/// Fields that moved into `machineTemplate.spec` unchanged.
+/// Fields moved into `machineTemplate.spec` without change.
 const MOVED: [&str; 2] = ["readinessGates", "taints"];
 
 /// Converts an object of this group; `None` for other kinds and versions.
@@ -200,7 +200,7 @@ fn to_durations(fields: &mut Map<String, Value>, names: &[(&str, &str)]) {
     }
 }
 
-/// Counters that v1beta1 computes differently; they are preserved in `deprecated`.
+/// Counters with another meaning in v1beta1, preserved in `deprecated`.
 const OLD_COUNTERS: [&str; 3] = ["readyReplicas", "updatedReplicas", "unavailableReplicas"];
 
 fn status_up(fields: &mut Map<String, Value>) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions of the group; v1beta1 as in [`crate::bootstrap::crd`].
+//! CustomResourceDefinitions of the group; v1beta1 as in [`crate::bootstrap::crd`].
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -11,7 +11,7 @@ use crate::definition::edit::{
 };
 use crate::definition::{column, finish, wide, with_v1beta1};
 
-/// The CustomResourceDefinitions of KubeadmControlPlane and KubeadmControlPlaneTemplate.
+/// [`CustomResourceDefinition`]s of KubeadmControlPlane and KubeadmControlPlaneTemplate.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let provider = "control-plane-kubeadm";
     let age = column("Age", "date", ".metadata.creationTimestamp");
@@ -49,7 +49,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// Edits the schema of a control plane's spec, or of the part of it that a template has.
+/// Edits the schema of a control plane's spec: the whole one, or the part in a template.
 fn spec(schema: &mut Value, whole: bool) {
     relax(schema);
     bootstrap(property(schema, "kubeadmConfigSpec"));

@@ -1,6 +1,6 @@
-//! KubeadmControlPlane and KubeadmControlPlaneTemplate, version v1beta2.
+//! [`KubeadmControlPlane`] and [`KubeadmControlPlaneTemplate`], version v1beta2.
 //!
-//! Names and types are those of Cluster API 1.15.
+//! Names and types of Cluster API 1.15.
 
 mod status;
 mod template;
@@ -131,7 +131,7 @@ pub struct KubeadmControlPlaneSpec {
     pub machine_naming: Option<MachineNaming>,
 }
 
-/// Template of the machines of a control plane.
+/// Template for the machines of a control plane ([`KubeadmControlPlaneSpec::machine_template`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneMachineTemplate {
@@ -142,7 +142,7 @@ pub struct ControlPlaneMachineTemplate {
     pub spec: ControlPlaneMachineSpec,
 }
 
-/// The spec of control plane machines.
+/// Spec of control plane machines ([`ControlPlaneMachineTemplate::spec`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneMachineSpec {
@@ -195,7 +195,7 @@ pub struct RolloutBefore {
     pub certificates_expiry_days: Option<i32>,
 }
 
-/// In which order machines are created and deleted during a rollout.
+/// Order of creation and deletion of machines during a rollout ([`Rollout::strategy`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -208,7 +208,7 @@ pub struct RolloutStrategy {
     pub rolling_update: Option<RollingUpdate>,
 }
 
-/// The strategies of a rollout.
+/// Strategy of a rollout ([`RolloutStrategy::type_`]).
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RolloutType {
     /// One machine after the other.

@@ -1,6 +1,6 @@
 //! Conversion between Go durations (`1h2m3.5s`, `time.ParseDuration`) and whole seconds.
 
-/// The seconds of a Go duration, without fractions, saturated to 32 bits; `None` if `text` is not a duration.
+/// Seconds of a Go duration, without fractions, saturated to 32 bits; `None` for another text.
 pub(crate) fn seconds(text: &str) -> Option<i32> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -1,17 +1,17 @@
-//! Moves fields of JSON objects.
+//! Moves of fields in JSON objects.
 
 use serde_json::{Map, Value, json};
 
 use super::duration;
 
-/// The fields of an object.
+/// Fields of an object.
 pub(crate) type Fields = Map<String, Value>;
-/// The result of converting one object; the error starts with the path of the field.
+/// Result of converting one object; the error starts with the path of the field.
 pub(crate) type Done = Result<(), String>;
-/// A conversion of the fields of an object.
+/// Conversion of the fields of an object.
 pub(crate) type Turn = fn(&mut Fields) -> Done;
 
-/// Applies `turn` to the object at `path`, if it exists.
+/// Applies a [`Turn`] to the object at `path`, if present.
 pub(crate) fn within(fields: &mut Fields, path: &[&str], turn: Turn) -> Done {
     let Some((first, rest)) = path.split_first() else {
         return turn(fields);
@@ -51,7 +51,7 @@ pub(crate) fn put(fields: &mut Fields, path: &[&str], from: &str) {
     }
 }
 
-/// Removes the value at `path`, and its parents that are then empty.
+/// Removes the value at `path`, and parents that become empty.
 pub(crate) fn take(fields: &mut Fields, path: &[&str]) -> Option<Value> {
     let (first, rest) = path.split_first()?;
     if rest.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn take(fields: &mut Fields, path: &[&str]) -> Option<Value> {
     Some(value)
 }
 
-/// The object at `path`; it is created if absent.
+/// Object at `path`, created if absent.
 pub(crate) fn nested<'a>(fields: &'a mut Fields, path: &[&str]) -> &'a mut Fields {
     let mut at = fields;
     for name in path {
@@ -81,7 +81,7 @@ pub(crate) fn nested<'a>(fields: &'a mut Fields, path: &[&str]) -> &'a mut Field
     at
 }
 
-/// The negation of a boolean; other values are unchanged.
+/// Negation of a boolean; other values are unchanged.
 pub(crate) fn inverted(value: Value) -> Value {
     match value {
         Value::Bool(value) => json!(!value),
@@ -89,12 +89,12 @@ pub(crate) fn inverted(value: Value) -> Value {
     }
 }
 
-/// The whole seconds of a duration in JSON.
+/// Whole seconds of a duration in JSON.
 pub(crate) fn seconds_of(value: &Value) -> Option<i32> {
     duration::seconds(value.as_str()?)
 }
 
-/// The error for a value that is not a duration.
+/// Error for a value other than a duration.
 pub(crate) fn not_a_duration(field: &str, value: &Value) -> String {
     format!("{field}: {value} is not a duration such as 10m or 1h30m")
 }

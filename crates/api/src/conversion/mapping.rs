@@ -1,7 +1,7 @@
-//! The conversion of a kind: its spec, its status, and the stash of fields without equivalent.
+//! Conversion of a kind: spec, status, and the [`Stash`] of fields without equivalent.
 //!
-//! Conversion works on JSON. A kube-apiserver converts not only whole objects: server-side apply converts the rest of
-//! an object after fields were removed, with `null` for objects and lists that lost their last member. So absent fields
+//! Conversion works on JSON. A kube-apiserver also converts partial objects: server-side apply converts the rest of an
+//! object after the removal of fields, with `null` for objects and lists that lost their last member. So absent fields
 //! stay absent, unknown ones pass unchanged, and `null` moves like any value.
 
 use serde_json::{Value, json};
@@ -11,31 +11,31 @@ use super::fields::{Done, Fields, Turn};
 use super::moves::{self, Move};
 use super::stash::{self, Lists, Stash};
 
-/// The conversions of a kind.
+/// Conversions of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Mapping {
-    /// The spec, from v1beta1 to v1beta2.
+    /// Conversion of the spec, from v1beta1 to v1beta2.
     pub(crate) up: Turn,
-    /// The spec, from v1beta2 to v1beta1.
+    /// Conversion of the spec, from v1beta2 to v1beta1.
     pub(crate) down: Turn,
-    /// The status, up and down, if the kind has one.
+    /// Conversions of the status, up and down, if the kind has one.
     pub(crate) status: Option<(Turn, Turn)>,
-    /// The versions before v1beta1, oldest first.
+    /// Versions before v1beta1, oldest first.
     pub(crate) older: &'static [Older],
 }
 
-/// A version before v1beta1, and the moves to the one after it.
+/// Version before v1beta1, with the moves to its successor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Older {
     /// Its name.
     pub(crate) version: &'static str,
-    /// The moves in the spec.
+    /// Moves in the spec.
     pub(crate) spec: &'static [Move],
-    /// The moves in the status; `None` if this version has no status.
+    /// Moves in the status; `None` for a version without status.
     pub(crate) status: Option<&'static [Move]>,
 }
 
-/// The versions that all groups have, after the older ones.
+/// Versions common to all groups, after the older ones.
 const COMMON: [&str; 2] = ["v1beta1", "v1beta2"];
 
 impl Mapping {
@@ -72,12 +72,12 @@ impl Mapping {
         self.older.iter().map(|it| it.version).chain(COMMON)
     }
 
-    /// Converts a spec from the version at one place to that at another.
+    /// Converts a spec between two versions, by their indices.
     fn spec(&self, fields: &mut Fields, from: usize, to: usize) -> Done {
         self.steps(fields, from, to, (self.up, self.down), |it| it.spec)
     }
 
-    /// The same for a status; false if one of the versions has none.
+    /// Converts a status between two versions; unchanged without a conversion.
     fn status(&self, fields: &mut Fields, from: usize, to: usize) -> Done {
         let Some(turns) = self.status else {
             return Ok(());
@@ -105,7 +105,7 @@ impl Mapping {
             .older
             .get(between.start..between.end.min(self.older.len()));
         let older = older.unwrap_or_default();
-        // The last step is that between v1beta1 and v1beta2.
+        // The last step is from v1beta1 to v1beta2.
         let is_last = between.end > self.older.len();
         if from < to {
             older
@@ -121,7 +121,7 @@ impl Mapping {
     }
 }
 
-/// A conversion in one direction, between places among the versions.
+/// Conversion in one direction, between indices of versions.
 struct OneWay<'a> {
     mapping: &'a Mapping,
     group: &'a str,
@@ -154,7 +154,8 @@ impl OneWay<'_> {
             self.turn(&mut out, name, *part, (self.from, self.to))?;
         }
         kept.restore(&mut out, Lists::of(self.group, self.kind, to));
-        // What comes back is what is restored, so that no change is lost that the other version does not show.
+        // The way back starts from the restored fields: otherwise a change invisible in the other version would be
+        // lost.
         let mut back = json!({"spec": out.get("spec"), "status": out.get("status")});
         let lists = Lists::of(self.group, self.kind, from);
         let mut lost = Stash::default();

@@ -1,7 +1,7 @@
-//! Conversions as data: the moves of fields from an older version to the next one.
+//! Conversions as data: moves of fields from an older version to its successor.
 //!
-//! A table of moves is applied from the first to the last on the way to the newer version, and from the last to the first on
-//! the way back. Paths are those of fields in nested objects (`network.id`); `[]` is each object of a list
+//! A table of [`Move`]s is applied from first to last on the way to the newer version, and from last to first on the
+//! way back. Paths are field names in nested objects (`network.id`); `[]` is each object of a list
 //! (`ports[].fixedIPs[]`). A `null` moves like a value, an absent field stays absent.
 
 use std::collections::HashSet;
@@ -10,47 +10,47 @@ use serde_json::Value;
 
 use super::fields::{Done, Fields, nested, take};
 
-/// A move of a field, from the older version to the newer one.
+/// Move of a field, from the older version to the newer one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Move {
-    /// Another path.
+    /// New path, same value.
     Renamed(&'static str, &'static str),
-    /// A field of the older version alone.
+    /// Field of the older version alone.
     Old(&'static str),
-    /// A field of the newer version alone.
+    /// Field of the newer version alone.
     New(&'static str),
-    /// A list in which the newer version has no element twice.
+    /// List without duplicates in the newer version.
     Set(&'static str),
-    /// A text that is absent in the other version if it is empty.
+    /// Text with absence in place of the empty text in the other version.
     Text(&'static str),
-    /// Another path and another form of the value. Without a result there is no field.
+    /// New path, and a conversion of the value. Without a result the field is dropped.
     Formed {
         old: &'static str,
         new: &'static str,
-        /// The rule, for the documentation.
+        /// Rule, for the documentation.
         how: &'static str,
         up: fn(Value) -> Option<Value>,
         down: fn(Value) -> Option<Value>,
     },
-    /// Fields that depend on each other.
+    /// Fields converted together.
     Joint {
         old: &'static str,
         new: &'static str,
-        /// The rule, for the documentation.
+        /// Rule, for the documentation.
         how: &'static str,
         up: fn(&mut Fields),
         down: fn(&mut Fields),
     },
-    /// Moves in an object, or in each object of a list, that both versions have at this path.
+    /// Moves in an object, or in each object of a list, at the same path in both versions.
     Inside(&'static str, &'static [Move]),
 }
 
-/// The older version of an object in the newer one.
+/// Applies [`Move`]s towards the newer version.
 pub(crate) fn up(fields: &mut Fields, moves: &[Move]) -> Done {
     moves.iter().try_for_each(|it| it.up(fields))
 }
 
-/// The newer version of an object in the older one.
+/// Applies [`Move`]s towards the older version.
 pub(crate) fn down(fields: &mut Fields, moves: &[Move]) -> Done {
     moves.iter().rev().try_for_each(|it| it.down(fields))
 }
@@ -84,18 +84,18 @@ impl Move {
     }
 }
 
-/// One row of the documentation of a step.
+/// Row in the documentation of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The path in the older version; empty if it has no such field.
+    /// Path in the older version; empty without such a field.
     pub old: String,
-    /// The path in the newer version; empty if it has no such field.
+    /// Path in the newer version; empty without such a field.
     pub new: String,
-    /// The rule, if the value does not just move.
+    /// Rule for the value; empty for a plain move.
     pub how: &'static str,
 }
 
-/// The rows of a table whose objects are at the path `prefix` in both versions.
+/// [`Row`]s of a table of objects at the path `prefix` in both versions.
 pub(crate) fn rows(moves: &[Move], prefix: &str) -> Vec<Row> {
     let path = |name: &str| match (name, prefix) {
         ("", _) => String::new(),
@@ -121,7 +121,7 @@ pub(crate) fn rows(moves: &[Move], prefix: &str) -> Vec<Row> {
     moves.iter().flat_map(of).collect()
 }
 
-/// Moves the value of `from` to `to`, in the form of `formed`.
+/// Moves the value of `from` to `to`, converted by `formed`.
 fn shift(fields: &mut Fields, from: &str, to: &str, formed: fn(Value) -> Option<Value>) {
     let Some(value) = taken(fields, from) else {
         return;
@@ -136,7 +136,7 @@ fn shift(fields: &mut Fields, from: &str, to: &str, formed: fn(Value) -> Option<
     }
 }
 
-/// Removes the value at `path`, and its parents that are then empty.
+/// Removes the value at `path`, and parents that become empty.
 pub(crate) fn taken(fields: &mut Fields, path: &str) -> Option<Value> {
     match path.contains('.') {
         true => take(fields, &path.split('.').collect::<Vec<_>>()),
@@ -164,10 +164,10 @@ fn at(fields: &mut Fields, path: &str, edit: fn(&mut Value)) {
     }
 }
 
-/// Leaves the first of equal elements of a list.
+/// Removes duplicates from a list; the first of equal elements stays.
 pub(crate) fn unique(value: &mut Value) {
     let Value::Array(items) = value else { return };
-    // Lists from outside may be long.
+    // Lists from outside may be long: no quadratic comparison.
     let mut known = HashSet::new();
     items.retain(|item| known.insert(item.to_string()));
 }

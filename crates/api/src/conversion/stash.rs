@@ -1,10 +1,10 @@
-//! Fields without equivalent in the other version, preserved in an annotation of the converted object.
+//! Stash: fields without equivalent in the other version, preserved in an annotation of the converted object.
 //!
-//! There is one entry per field. It has the field's value and a hash of the field after conversion there and back; the
-//! value is restored only if the field still has that hash, which means that no client changed it in the other version.
-//! Elements of lists are identified by their merge key, or by the hash of the whole element if the list has none, so
-//! that entries survive the insertion and removal of other elements. (Upstream preserves a copy of the whole object and
-//! restores it unconditionally, which reverts such changes.)
+//! An entry has the value of one field, and a hash of the field after a conversion there and back. The value is
+//! restored only if the field still has the hash: then no client has changed the field in the other version. List
+//! elements are identified by merge key, or by the hash of the whole element in a list without keys, so entries survive
+//! insertions and removals. (Upstream preserves a copy of the whole object and restores all of it, thereby reverting
+//! such changes.)
 
 use serde_json::{Map, Value, json};
 
@@ -22,25 +22,25 @@ use path::{Finder, Path, Step};
 #[cfg(test)]
 pub(crate) use schema::admits;
 
-/// The annotation that contains the stash.
+/// Annotation with the stash.
 pub(crate) const ANNOTATION: &str = "cluster.x-k8s.io/ferrostack-conversion";
 
-/// Fields that depend on others: the entry of the first is stale once one of the others changes.
+/// Fields with dependencies: the entry of the first is stale after a change of one of the others.
 const TOGETHER: &[(&str, &[&str])] = &[
-    // The name of a flavor that also has an id.
+    // Name of a flavor beside its id.
     ("flavor", &["flavorID"]),
     (
         "observedGeneration",
         &["status", "reason", "message", "lastTransitionTime"],
     ),
-    // The same of an image.
+    // Likewise for an image.
     ("image", &["imageUUID"]),
     // Networks became ports.
     ("networks", &["ports"]),
     ("dnsNameservers", &["nodeCidr"]),
 ];
 
-/// Objects whose fields mean something together: one entry has all of them.
+/// Objects with one entry for all fields, since the fields have a meaning only together.
 const UNITS: &[&str] = &[
     "network",
     "subnet",
@@ -52,26 +52,26 @@ const UNITS: &[&str] = &[
     "serverMetadata",
 ];
 
-/// Fields of one version that the other does not have.
+/// Fields of one version without equivalent in the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stash {
-    /// By path in the object: `h`, the hash of the field after conversion there and back (absent: no field); `d`, its
-    /// value (absent: the field was absent); `p`, of a field that was gone, how many steps of its path were left.
+    /// Entries by path in the object. `h`: hash of the field after conversion there and back (absent: no field). `d`:
+    /// value (absent: no field). `p`, for a lost field: number of remaining steps of the path.
     entries: Map<String, Value>,
-    /// Entries of an earlier release.
+    /// Entries in the format of an earlier release.
     former: Option<former::Entries>,
 }
 
 impl Stash {
-    /// Adds the fields of a spec that are lost, where `back` is the result of converting there and back.
+    /// Adds the lost fields of a spec. `back` is the result of a conversion there and back.
     pub(crate) fn add_spec(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
         differences(before, Ok(back), &Path::of("spec"), lists, &mut found);
         self.add(found);
     }
 
-    /// Adds the fields of a status that are lost. Status is computed for each version, except the observed generation
-    /// of a condition, which v1beta1 does not have.
+    /// Adds the lost fields of a status. Status is computed for each version, except the observed generation of a
+    /// condition, absent in v1beta1.
     pub(crate) fn add_status(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
         differences(before, Ok(back), &Path::of("status"), lists, &mut found);
@@ -84,7 +84,7 @@ impl Stash {
         self.entries.extend(found);
     }
 
-    /// Restores every field that did not change in the other version, and that the schema of its own version admits.
+    /// Restores every field without a change in the other version, if admitted by the schema of its own version.
     pub(crate) fn restore(&self, object: &mut Value, lists: &Lists) {
         if let Some(former) = &self.former {
             former.restore(object, lists);
@@ -118,7 +118,7 @@ impl Stash {
     }
 }
 
-/// True if the objects in which a field was are still there.
+/// True if the parent objects of a field still exist.
 fn is_left(object: &Value, steps: &[Step], entry: &Value) -> bool {
     let left = entry.get("p").and_then(Value::as_u64);
     let left = left.and_then(|left| usize::try_from(left).ok());
@@ -128,7 +128,7 @@ fn is_left(object: &Value, steps: &[Step], entry: &Value) -> bool {
     path::get(object, left).is_some()
 }
 
-/// True for a path that entries are written for: no stash changes metadata or the kind.
+/// True for a path with possible entries: a stash never changes metadata or kind.
 fn of_content(steps: &[Step]) -> bool {
     let name = |at: usize| match steps.get(at) {
         Some(Step::Member(name)) => name.as_str(),
@@ -141,7 +141,7 @@ fn of_content(steps: &[Step]) -> bool {
     }
 }
 
-/// Removes the stash of `version` from an object's annotations; a stash of another version is dropped.
+/// Removes the [`Stash`] of `version` from the annotations of an object; a stash of another version is dropped.
 pub(crate) fn take(object: &mut Value, version: &str) -> Stash {
     let mut stash = Stash::default();
     let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
@@ -156,7 +156,7 @@ pub(crate) fn take(object: &mut Value, version: &str) -> Stash {
         metadata.remove("annotations");
     }
     for (kept, of_infra) in kept.into_iter().zip([false, true]) {
-        // A stash that cannot be parsed is ignored.
+        // An unreadable stash is ignored.
         let parsed = kept.as_ref().and_then(Value::as_str);
         let parsed = parsed.and_then(|text| serde_json::from_str::<Value>(text).ok());
         let Some(mut parsed) = parsed.filter(|kept| kept["version"] == version) else {
@@ -171,7 +171,7 @@ pub(crate) fn take(object: &mut Value, version: &str) -> Stash {
     stash
 }
 
-/// Adds the stash of an object that was in `version` to its annotations.
+/// Adds the [`Stash`] of an object converted from `version` to its annotations.
 pub(crate) fn put(object: &mut Value, version: &str, stash: &Stash) {
     let Some(object) = object.as_object_mut().filter(|_| !stash.entries.is_empty()) else {
         return;
@@ -181,7 +181,7 @@ pub(crate) fn put(object: &mut Value, version: &str, stash: &Stash) {
         .insert(ANNOTATION.to_owned(), json!(text));
 }
 
-/// `back`: what is left of the value, or of how many steps of its path anything is left.
+/// Collects lost fields. `back`: the remaining value, or the number of remaining steps of the path.
 fn differences(
     before: &Value,
     back: Result<&Value, usize>,
@@ -226,7 +226,7 @@ fn differences(
         (value, Ok(left)) => into.push((path.clone(), entry(Some(value), Some(hash(left))))),
         (value, Err(left)) => {
             let mut entry = entry(Some(value), None);
-            // A spec is always left.
+            // A spec always remains.
             if left > 1 {
                 entry["p"] = json!(left);
             }
@@ -270,7 +270,7 @@ fn entry(value: Option<&Value>, left: Option<String>) -> Value {
     Value::Object(entry)
 }
 
-/// The hash of a field and of those that it depends on; `None` if it is absent.
+/// Hash of a field and its dependencies; `None` if absent.
 fn seen(fields: Option<&Map<String, Value>>, name: &str) -> Option<String> {
     let fields = fields?;
     let others = together(name);

@@ -1,4 +1,4 @@
-//! Defaulting and validation of the group's kinds, as upstream's webhooks do it.
+//! Defaults and validation of the group, with the rules of the upstream webhooks.
 
 use serde_json::{Map, Value, json};
 
@@ -16,13 +16,13 @@ mod topology;
 pub(crate) use health::expressions;
 pub(crate) use taints::reserved as reserved_taints;
 
-/// Annotations of the cluster autoscaler: the bounds of the size of a MachineSet or MachineDeployment.
+/// Annotations of the cluster autoscaler: bounds for the size of a MachineSet or MachineDeployment.
 const AUTOSCALER_MIN: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const AUTOSCALER_MAX: &str = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
-/// The default of `nodeDeletionTimeoutSeconds`, during which the deletion of a Node is retried.
+/// Default of `nodeDeletionTimeoutSeconds`: retries of a Node's deletion for this time.
 const NODE_DELETION_TIMEOUT: i32 = 10;
 
-/// Sets the defaults of the webhooks; objects of other groups are unchanged.
+/// Sets the webhook defaults; objects of other groups are unchanged.
 pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
     let Some(kind) = kind_of(object).map(str::to_owned) else {
         return;
@@ -42,7 +42,7 @@ pub(crate) fn default_object(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     match kind_of(change.object) {
         Some("Cluster") => check::cluster(change),
@@ -63,7 +63,7 @@ fn kind_of(object: &Value) -> Option<&str> {
     kind_within(GROUP, object)
 }
 
-/// The kind of an object of this group; `None` for other groups.
+/// Kind of an object of this group; `None` for other groups.
 pub(crate) fn kind_within<'a>(group: &str, object: &'a Value) -> Option<&'a str> {
     let version = object.get("apiVersion")?.as_str()?;
     let ours = version
@@ -84,7 +84,7 @@ fn machine(object: &mut Value) {
     }
 }
 
-/// The defaults that MachineSets and MachineDeployments share; `label` identifies the machines of one object.
+/// Sets the common defaults of MachineSets and MachineDeployments; `label` identifies the machines of one object.
 fn group(object: &mut Value, old: Option<&Value>, label: &str) {
     label_with_cluster(object);
     prefix_version(object, "/spec/template/spec");
@@ -121,7 +121,7 @@ fn group(object: &mut Value, old: Option<&Value>, label: &str) {
     entry(entry(template, "metadata"), "labels").extend(labels);
 }
 
-/// The default of `replicas`: 1, or the size within the autoscaler's bounds; `None` if it is set.
+/// Default of `replicas`: 1, or the size within the autoscaler's bounds; `None` if set.
 fn replicas(object: &Value, old: Option<&Value>) -> Option<i64> {
     if object
         .pointer("/spec/replicas")
@@ -168,7 +168,7 @@ fn label_with_cluster(object: &mut Value) {
     }
 }
 
-/// Adds the `v`: `1.34.1` becomes `v1.34.1`.
+/// Adds a missing `v`: `1.34.1` becomes `v1.34.1`.
 fn prefix_version(object: &mut Value, at: &str) {
     let version = object
         .pointer_mut(at)
@@ -184,7 +184,7 @@ fn fields<'a>(object: &'a mut Value, name: &str) -> Option<&'a mut Map<String, V
     object.get_mut(name).and_then(Value::as_object_mut)
 }
 
-/// The object `name` in `fields`; it is created if absent.
+/// Object `name` in `fields`, created if absent.
 fn entry<'a>(fields: &'a mut Map<String, Value>, name: &str) -> &'a mut Map<String, Value> {
     let value = fields
         .entry(name)

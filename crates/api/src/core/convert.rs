@@ -1,7 +1,7 @@
-//! v1beta1 <-> v1beta2 of the kinds of this group, without loss of spec.
+//! Conversion v1beta1 <-> v1beta2 of this group, without loss of spec.
 //!
-//! Fields without equivalent in the other version are preserved by [`crate::conversion::stash`]. The status of v1beta1 is
-//! computed from v1beta2.
+//! Fields without equivalent in the other version are preserved by the [stash](crate::conversion::stash). The status of
+//! v1beta1 is computed from v1beta2.
 
 use serde_json::{Map, Value, json};
 
@@ -15,7 +15,7 @@ mod class;
 pub(crate) mod status;
 mod topology;
 
-/// The timeouts of machines: their names in v1beta1 and in v1beta2.
+/// Timeouts of machines: names in v1beta1 and in v1beta2.
 const TIMEOUTS: [(&str, &str); 3] = [
     ("nodeDrainTimeout", "nodeDrainTimeoutSeconds"),
     ("nodeVolumeDetachTimeout", "nodeVolumeDetachTimeoutSeconds"),
@@ -115,7 +115,7 @@ fn machine_down(fields: &mut Fields) -> Done {
         Ok(())
     })?;
     timeouts_down(fields);
-    // In v1beta1 only MachineSets and MachineDeployments have it.
+    // In v1beta1 only MachineSets and MachineDeployments have this field.
     fields.remove("minReadySeconds");
     Ok(())
 }
@@ -172,12 +172,12 @@ fn health_check_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// Splits `strategy` into the strategy of the rollout, the order of deletion, and remediation.
+/// Splits `strategy` into rollout strategy, order of deletion, and remediation.
 fn strategy_up(fields: &mut Fields) {
     let Some(Value::Object(mut strategy)) = fields.remove("strategy") else {
         return;
     };
-    // A strategy with the order of deletion only is not a strategy of the rollout.
+    // A strategy with nothing but the order of deletion is no rollout strategy.
     let order = take(&mut strategy, &["rollingUpdate", "deletePolicy"]);
     if let Some(order) = order {
         nested(fields, &["deletion"]).insert("order".to_owned(), order);
@@ -266,7 +266,7 @@ fn reference_up(fields: &mut Fields, name: &str) {
     fields.insert(name.to_owned(), new);
 }
 
-/// Converts a reference, which has no version in v1beta2: in v1beta1 it gets v1beta1 of its group.
+/// Converts a reference, without version in v1beta2; in v1beta1 the version is v1beta1 of its group.
 fn reference_down(fields: &mut Fields, name: &str) {
     let Some(reference) = fields.get_mut(name) else {
         return;
@@ -282,7 +282,7 @@ fn reference_down(fields: &mut Fields, name: &str) {
     });
 }
 
-/// Removes nulls and empty lists, which are valid in v1beta1 but not in v1beta2. Values of variables are unchanged.
+/// Removes nulls and empty lists: valid in v1beta1, invalid in v1beta2. Values of variables are unchanged.
 pub(crate) fn tidy(fields: &mut Fields) {
     fields.retain(|name, value| {
         if name == "value" {

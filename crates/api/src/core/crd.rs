@@ -1,7 +1,7 @@
-//! The CustomResourceDefinitions of `cluster.x-k8s.io`.
+//! CustomResourceDefinitions of `cluster.x-k8s.io`.
 //!
-//! Schemas of v1beta2 are generated from the types. v1beta1 exists only as JSON (see [`super::convert`]): its schemas
-//! are derived from those of v1beta2 by the edits in [`older`].
+//! Schemas of v1beta2 are generated from the types. v1beta1 exists only as JSON (see `convert`): schemas are
+//! derived from v1beta2 by the edits in `older`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition,
@@ -13,7 +13,7 @@ use crate::definition::{column, exact, wide, with_v1beta1, without_nullable};
 
 pub(crate) mod older;
 
-/// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
+/// [`CustomResourceDefinition`]s of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = vec![
         v1beta2::Cluster::crd(),
@@ -46,7 +46,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         .collect()
 }
 
-/// The printer columns of a kind in v1beta1.
+/// Printer columns of a kind in v1beta1.
 fn columns(kind: &str) -> Vec<CustomResourceColumnDefinition> {
     let cluster = column("Cluster", "string", ".spec.clusterName");
     let phase = column("Phase", "string", ".status.phase");

@@ -1,5 +1,6 @@
-//! The kind MachinePool, which clients such as `clusterctl describe cluster` list. Nothing reconciles it, and no object of
-//! it can be created; its schema is that of MachineDeployment with the fields that differ.
+//! Kind MachinePool, for clients such as `clusterctl describe cluster` with lists of MachinePools. No controller
+//! reconciles the kind, and no object can be created. The schema is MachineDeployment's, with edits of differing
+//! fields.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value, json};
@@ -10,10 +11,10 @@ use crate::decode::decoded;
 
 /// The kind.
 pub const KIND: &str = "MachinePool";
-/// Why none can be created.
+/// Reason for the rejection of every MachinePool.
 pub const NOT_BUILT: &str = "MachinePools are not built: use a MachineDeployment";
 
-/// Fields of a MachineDeployment's spec that a MachinePool does not have.
+/// Fields of a MachineDeployment's spec without a place in a MachinePool.
 const NOT_IN_SPEC: [&str; 6] = [
     "rollout",
     "selector",
@@ -23,7 +24,7 @@ const NOT_IN_SPEC: [&str; 6] = [
     "paused",
 ];
 
-/// The CustomResourceDefinition, of v1beta2 alone; `None` if there is none of MachineDeployments.
+/// [`CustomResourceDefinition`] with v1beta2 alone; `None` without a definition of MachineDeployments.
 #[must_use]
 pub fn definition() -> Option<CustomResourceDefinition> {
     let mut all = crds::of(&[GROUP]).into_iter();
@@ -52,7 +53,7 @@ fn edit(definition: &mut Value) {
     if let Some(scale) = version["subresources"]["scale"].as_object_mut() {
         scale.remove("labelSelectorPath");
     }
-    // The first of the two columns of this name is of a condition that MachinePools do not have.
+    // The first of two columns with this name is for a condition that MachinePools lack.
     if let Some(columns) = version["additionalPrinterColumns"].as_array_mut() {
         columns.retain(|column| column["name"] != "Available" || column["type"] == "integer");
     }

@@ -1,4 +1,4 @@
-//! `cluster.x-k8s.io/v1beta2`, the stored version.
+//! `cluster.x-k8s.io/v1beta2`, the stored version: [`Cluster`], [`Machine`] and the other kinds.
 
 mod cluster;
 mod clusterclass;

@@ -1,4 +1,4 @@
-//! A value as serde reads it.
+//! Serde deserializer for a [`Value`].
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value, map};
 
 use super::Undecoded;
 
-/// A value that is to be decoded.
+/// Value to decode.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'de>(pub(super) &'de Value);
 
@@ -90,7 +90,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
     are! { list: deserialize_seq }
     are! { object: deserialize_map }
 
-    // What takes part in a choice, or may be text and bytes.
+    // Types in choices, and types that may be text or bytes.
     forward_to_deserialize_any! { bytes byte_buf }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Undecoded> {
@@ -170,7 +170,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
     }
 }
 
-/// The items of a list.
+/// Items of a list.
 struct Items<'de> {
     items: &'de [Value],
     next: usize,
@@ -211,10 +211,10 @@ impl<'de> SeqAccess<'de> for &mut Items<'de> {
     }
 }
 
-/// The members of an object.
+/// Members of an object.
 struct Members<'de> {
     left: map::Iter<'de>,
-    /// The member whose key was read last.
+    /// Member of the last read key.
     member: Option<(&'de str, &'de Value)>,
 }
 
@@ -267,7 +267,7 @@ impl<'de> MapAccess<'de> for Members<'de> {
     }
 }
 
-/// The key of a member.
+/// Key of a member.
 struct Key<'de>(&'de str);
 
 impl<'de> Deserializer<'de> for Key<'de> {
@@ -304,7 +304,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
     }
 }
 
-/// A variant of an enum, with what it has.
+/// Variant of an enum, with its content.
 struct Choice<'de> {
     variant: &'de str,
     value: Option<&'de Value>,

@@ -28,7 +28,7 @@ fn failure<T: DeserializeOwned>(value: &Value) -> Undecoded {
     decoded::<T>(value).err().unwrap()
 }
 
-/// What serde_json and serde_path_to_error make of it.
+/// Error of serde_json with the path of serde_path_to_error.
 fn theirs<T: DeserializeOwned>(value: &Value) -> (String, String) {
     let error = serde_path_to_error::deserialize::<_, T>(value)
         .err()

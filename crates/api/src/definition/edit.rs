@@ -1,8 +1,8 @@
-//! Edits that change schemas of v1beta2 into schemas of v1beta1.
+//! Edits from schemas of v1beta2 to schemas of v1beta1.
 
 use serde_json::{Map, Value, json};
 
-/// The conditions of v1beta1, with severities.
+/// Schema of the conditions of v1beta1, with severities.
 pub(crate) fn old_conditions() -> Value {
     json!({
         "type": "array",
@@ -22,7 +22,7 @@ pub(crate) fn old_conditions() -> Value {
     })
 }
 
-/// The conditions of v1beta2 (`metav1.Condition`).
+/// Schema of the conditions of v1beta2 (`metav1.Condition`).
 pub(crate) fn conditions() -> Value {
     json!({
         "type": "array",
@@ -45,7 +45,7 @@ pub(crate) fn conditions() -> Value {
     })
 }
 
-/// Removes the rules that only v1beta2 has: that lists and objects are absent rather than empty, and its CEL rules.
+/// Removes the rules unique to v1beta2: CEL rules, and rules against empty lists and objects.
 pub(crate) fn relax(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;
@@ -67,20 +67,20 @@ pub(crate) fn relax(schema: &mut Value) {
     }
 }
 
-/// The schema of a duration.
+/// Schema of a duration.
 pub(crate) fn duration(description: &str) -> Value {
-    // The durations that Go can parse; others could not be converted to seconds.
+    // Durations in Go's syntax; others have no conversion to seconds.
     let pattern = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
     json!({"type": "string", "pattern": pattern,
         "description": format!("{description} A duration such as 4m0s.")})
 }
 
-/// The schema of a string with limited length.
+/// Schema of a string with limited length.
 pub(crate) fn text(least: u32, most: u32, description: &str) -> Value {
     json!({"type": "string", "minLength": least, "maxLength": most, "description": description})
 }
 
-/// The schema of a property; it is created if absent.
+/// Schema of a property, created if absent.
 pub(crate) fn property<'a>(schema: &'a mut Value, name: &str) -> &'a mut Value {
     &mut schema["properties"][name]
 }

@@ -1,7 +1,7 @@
 //! Validation beyond the schemas of this group: formats, relations between fields, and immutable fields.
 //!
-//! Unlike the Go webhooks, which compare the whole spec and return "cannot be modified", every error has the path of
-//! its field: [`mutability`] has a table row for each mutable field.
+//! The Go webhooks compare the whole spec and return "cannot be modified". Here, every error has the path of its field:
+//! [`mutability`] has a table row for each mutable field.
 
 mod formats;
 mod identity;
@@ -15,10 +15,10 @@ use super::v1alpha1::{OpenStackFloatingIPPoolSpec, OpenStackServerSpec};
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
 use crate::change::{Change, FieldError};
 
-/// Marks a dry run by ClusterClass, which also tests changes of immutable fields.
+/// Annotation on a dry run of ClusterClass; a dry run may also change immutable fields.
 const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
 
-/// All errors of an object of this group; none for other groups.
+/// Errors of an object of this group; none for other groups.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     let version = change
         .object
@@ -36,7 +36,7 @@ pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     if !ours {
         return Vec::new();
     }
-    // Also if the spec did not change, because these are annotations.
+    // Annotations are checked even without a change of the spec.
     let lost = identity::check(change);
     if !lost.is_empty() || !change.judges_spec {
         return lost;
@@ -134,13 +134,13 @@ fn server(change: Change<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether this is a dry run by ClusterClass.
+/// True for a dry run of ClusterClass.
 fn is_trial(change: Change<'_>) -> bool {
     let annotations = change.object.pointer("/metadata/annotations");
     change.dry_run && annotations.is_some_and(|it| it.get(TOPOLOGY_DRY_RUN).is_some())
 }
 
-/// Decodes the spec at `path` and runs `check` on it. Errors of decoding are reported by `admission::decode`.
+/// Decodes the spec at `path` and runs `check`. Decoding errors are reported by `admission::decode`.
 fn checked<S: DeserializeOwned>(
     object: &Value,
     path: &str,

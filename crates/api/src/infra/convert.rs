@@ -1,7 +1,7 @@
-//! v1alpha4 to v1alpha7, v1beta1 and v1beta2 of the OpenStack kinds, without loss.
+//! Conversion between v1alpha4 to v1alpha7, v1beta1 and v1beta2 of the OpenStack kinds, without loss.
 //!
-//! The steps between the older versions are tables of moves in [`older`]. Fields without equivalent in the other version
-//! are preserved by [`crate::conversion::stash`].
+//! The steps between the older versions are tables of moves in [`older`]. Fields without equivalent in the other
+//! version are preserved by the [stash](crate::conversion::stash).
 
 mod cluster;
 mod machine;
@@ -14,7 +14,7 @@ use super::GROUP;
 use crate::conversion::fields::{Done, Fields, nested, within};
 use crate::conversion::{ConversionError, Mapping};
 
-/// The name that the Go provider's book gives to v1beta1.
+/// Name of v1beta1 in the book of the Go provider.
 const V1ALPHA8: &str = "infrastructure.cluster.x-k8s.io/v1alpha8";
 const V1BETA1: &str = "infrastructure.cluster.x-k8s.io/v1beta1";
 
@@ -62,7 +62,7 @@ pub(crate) fn convert(
     Some(converted)
 }
 
-/// The id of the server was part of the spec before v1beta1, and is part of the status since.
+/// Moves the id of the server: a field of the spec before v1beta1, and of the status since.
 fn instance_id(object: &Value, converted: &mut Value) {
     let given = |pointer: &str| {
         let id = object.pointer(pointer).filter(|id| **id != json!(""));

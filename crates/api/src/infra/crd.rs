@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions of the group.
+//! CustomResourceDefinitions of the group.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::names::PROVIDER_LABEL;
 mod alpha;
 mod older;
 
-/// The group's CustomResourceDefinitions, with all served versions.
+/// [`CustomResourceDefinition`]s of the group, with all served versions.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
         finish(served(
@@ -38,12 +38,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// The definitions of the kinds that have versions before v1beta1, with these alone.
+/// [`CustomResourceDefinition`]s of the kinds with versions before v1beta1, with these alone.
 pub fn older() -> Vec<CustomResourceDefinition> {
     alpha::definitions(&crds())
 }
 
-/// Merges both versions into one CustomResourceDefinition; the newer one is stored.
+/// Merges both versions into one [`CustomResourceDefinition`]; the newer one is stored.
 fn served(
     old: CustomResourceDefinition,
     new: CustomResourceDefinition,
@@ -58,8 +58,8 @@ fn served(
     merged
 }
 
-/// Adds the labels by which Cluster API finds the contract versions, and removes `nullable`: an API server then drops
-/// an explicit null, as with the schemas of the Go types.
+/// Adds labels with the contract versions for Cluster API, and removes `nullable`: so an API server drops an explicit
+/// null, as with the schemas of the Go types.
 fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     let labels = crd.metadata.labels.get_or_insert_with(BTreeMap::new);
     labels.insert(

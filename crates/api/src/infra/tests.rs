@@ -44,7 +44,7 @@ fn documented(heading: &str) -> Vec<Vec<String>> {
     cells.map(quoted).collect()
 }
 
-/// Whether `text` matches `pattern`, where `*` stands for any text.
+/// True if `text` matches `pattern`, where `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else {
         return pattern == text;

@@ -1,4 +1,4 @@
-//! v1alpha1: OpenStackClusterIdentity, OpenStackFloatingIPPool and OpenStackServer, which have no later version.
+//! v1alpha1, the only version of [`OpenStackClusterIdentity`], [`OpenStackFloatingIPPool`] and [`OpenStackServer`].
 
 mod pool;
 mod server;
@@ -37,7 +37,7 @@ pub struct OpenStackClusterIdentitySpec {
     pub namespace_selector: Option<LabelSelector>,
 }
 
-/// A Secret anywhere.
+/// Secret in any namespace ([`OpenStackClusterIdentitySpec::secret_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretRef {
     /// Its name.

@@ -1,7 +1,6 @@
-//! v1beta1: the version that releases v0.10 to v0.14 of the Go provider store; served, and converted to and from
-//! v1beta2.
+//! v1beta1: stored by releases v0.10 to v0.14 of the Go provider; served here, and converted to and from v1beta2.
 //!
-//! Types that are equal in v1beta2 are those of v1beta2.
+//! Types without a difference are re-used from [`v1beta2`](super::v1beta2).
 
 mod cluster;
 mod machine;

@@ -1,4 +1,4 @@
-//! v1beta2: the stored version and the hub of conversion.
+//! v1beta2: the stored version and hub of conversion, with [`OpenStackCluster`] and [`OpenStackMachine`].
 
 mod cluster;
 pub(crate) mod given;

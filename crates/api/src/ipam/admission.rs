@@ -1,4 +1,4 @@
-//! Validation of the group's kinds, as upstream's webhooks do it.
+//! Validation of the group, with the rules of the upstream webhooks.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use super::GROUP;
 use crate::change::{Change, FieldError};
 use crate::core::admission::kind_within;
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     match kind_within(GROUP, change.object) {
         Some("IPAddressClaim") => unchanged(change),
@@ -21,7 +21,7 @@ pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     }
 }
 
-/// The provider of the pool acts on a claim once.
+/// Rejects a changed claim: the provider of the pool acts only once.
 fn unchanged(change: Change<'_>) -> Vec<FieldError> {
     let Some(old) = change.changed_from else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions of `ipam.cluster.x-k8s.io`.
+//! CustomResourceDefinitions of `ipam.cluster.x-k8s.io`.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
@@ -9,7 +9,7 @@ use crate::core::crd::older;
 use crate::definition::edit::{forget, property, remove, set};
 use crate::definition::{column, exact, with_v1beta1, without_nullable};
 
-/// The CustomResourceDefinitions of this group: both versions served, v1beta2 stored.
+/// [`CustomResourceDefinition`]s of this group: both versions served, v1beta2 stored.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let columns = [
         column("Address", "string", ".spec.address"),
@@ -48,7 +48,7 @@ fn older_address(root: &mut Value) {
     }
 }
 
-/// In v1beta1, the names of a pool are not limited, and it may have no group.
+/// Relaxes the reference to a pool for v1beta1: names of any length, and an optional group.
 fn older_pool(spec: &mut Value) {
     let pool = property(spec, "poolRef");
     pool["required"] = json!(["kind", "name"]);

@@ -44,7 +44,7 @@ pub struct IPAddressClaimSpec {
     pub pool_ref: PoolReference,
 }
 
-/// A pool of addresses in the same namespace.
+/// Pool of addresses in the same namespace ([`IPAddressClaimSpec::pool_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolReference {
@@ -68,7 +68,7 @@ pub struct PoolReference {
     pub name: String,
 }
 
-/// An object of this group in the same namespace.
+/// Object of this group in the same namespace ([`IPAddressSpec::claim_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LocalReference {

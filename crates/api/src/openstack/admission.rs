@@ -1,5 +1,5 @@
-//! Validation of OpenStack objects beyond their schema. Options of services are judged by the crate `deployer`, which
-//! has the tables of the releases.
+//! Validation of OpenStack objects beyond schemas. Options of services are validated by the crate `deployer` with the
+//! tables of the releases.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::GROUP;
 use crate::change::{Change, FieldError};
 use crate::core::admission::kind_within;
 
-/// The longest name of a cloud: names of Pods and labels are made from it.
+/// Maximum length of a cloud's name, a part of names of Pods and labels.
 const LONGEST: usize = 40;
 
-/// All errors of an object of this group.
+/// Errors of an object of this group.
 pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
     if kind_within(GROUP, change.object) != Some("OpenStack") {
         return Vec::new();

@@ -1,7 +1,7 @@
-//! The CustomResourceDefinitions of `ferrostack.dev`.
+//! CustomResourceDefinitions of `ferrostack.dev`.
 //!
-//! Fields of the design that are not built have a schema that rejects every value: without one, an API server would drop
-//! them, and the cloud would differ from what its object asked for.
+//! Fields of the design without an implementation have a schema that rejects every value. Otherwise, an API server
+//! would drop such fields, and the cloud would differ from its object.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps,
@@ -15,7 +15,7 @@ use crate::definition::edit::conditions;
 use crate::definition::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
-/// Fields that are rejected, as paths in the spec, with their type and the reason.
+/// Rejected fields: path in the spec, type, and reason.
 pub const REJECTED: [(&str, &str, &str); 14] = [
     ("replicas", "integer", NOT_BUILT),
     ("images", "object", NOT_BUILT),
@@ -40,13 +40,13 @@ pub const REJECTED: [(&str, &str, &str); 14] = [
         "is not served: only Searchlight used it",
     ),
 ];
-/// Fields of each service that are rejected, with their type.
+/// Rejected fields of each service: name and type.
 pub const REJECTED_OF_SERVICES: [(&str, &str); 3] = [
     ("replicas", "integer"),
     ("configFrom", "array"),
     ("policy", "object"),
 ];
-/// The services that have settings.
+/// Services with settings.
 const SERVICES: [&str; 6] = [
     "keystone",
     "glance",
@@ -56,7 +56,7 @@ const SERVICES: [&str; 6] = [
     "horizon",
 ];
 
-/// The CustomResourceDefinitions of this group.
+/// [`CustomResourceDefinition`]s of this group.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut crd = OpenStack::crd();
     without_nullable(&mut crd);
@@ -80,8 +80,8 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     vec![crd, operation]
 }
 
-/// Which changes of the release are accepted: one step up, and back while no program of the new release has run. A rule of the
-/// field alone would not see how far an upgrade is.
+/// Adds the rule for changes of the release: one step up, and back before the first program of the new release. A rule
+/// on the field alone could not see the progress of an upgrade.
 fn releases(root: &mut JSONSchemaProps) {
     let rule = "self.spec.release == oldSelf.spec.release \
         || (oldSelf.spec.release == '2025.1' && self.spec.release == '2026.1') \
@@ -97,7 +97,7 @@ fn releases(root: &mut JSONSchemaProps) {
     root.x_kubernetes_validations = serde_json::from_value(rules).ok();
 }
 
-/// Adds the fields that are rejected.
+/// Adds the [`REJECTED`] fields.
 fn reject(root: &mut JSONSchemaProps) {
     for (path, kind, reason) in REJECTED {
         insert(root, path, kind, reason);
@@ -114,7 +114,7 @@ fn reject(root: &mut JSONSchemaProps) {
     }
 }
 
-/// Replaces the schema of a condition by the one of Cluster API's kinds, whose fields have descriptions.
+/// Replaces the schema of a condition by the one of Cluster API's kinds, with descriptions of fields.
 fn describe_conditions(root: &mut JSONSchemaProps) {
     let found = ["status", "conditions"]
         .into_iter()

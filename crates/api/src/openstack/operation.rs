@@ -1,4 +1,4 @@
-//! OpenStackOperation: one-shot work on a cloud, like a Job.
+//! [`OpenStackOperation`]: one-shot work on a cloud, like a Job.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
@@ -44,12 +44,12 @@ pub struct OpenStackOperationSpec {
     pub restore: Option<Restore>,
 }
 
-/// A backup.
+/// Backup of a cloud ([`OpenStackOperationSpec::backup`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Backup {}
 
-/// A restore.
+/// Restore of a cloud ([`OpenStackOperationSpec::restore`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Restore {
@@ -114,15 +114,15 @@ pub struct OperationStep {
 
 /// Phase: the operation has not begun.
 pub const PENDING: &str = "Pending";
-/// Phase: the operation is under way.
+/// Phase: the operation is in progress.
 pub const RUNNING: &str = "Running";
-/// Phase: the operation has done its work.
+/// Phase: the operation has succeeded.
 pub const SUCCEEDED: &str = "Succeeded";
-/// Phase: the operation has ended without having done its work.
+/// Phase: the operation has failed.
 pub const FAILED: &str = "Failed";
 
 impl OpenStackOperationStatus {
-    /// True if the operation is over, well or not.
+    /// True after success or failure.
     pub fn is_over(&self) -> bool {
         matches!(self.phase.as_deref(), Some(SUCCEEDED | FAILED))
     }

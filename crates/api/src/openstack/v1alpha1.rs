@@ -86,7 +86,7 @@ pub struct OpenStackSpec {
     pub paused: bool,
 }
 
-/// The nodes that run the cloud.
+/// Nodes of the cloud ([`OpenStackSpec::nodes`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Nodes {
@@ -104,7 +104,7 @@ impl Nodes {
     }
 }
 
-/// The volumes.
+/// Volumes of the cloud ([`OpenStackSpec::storage`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
@@ -121,7 +121,7 @@ impl Storage {
     }
 }
 
-/// Backups of the cloud.
+/// Backups of the cloud ([`OpenStackSpec::backup`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Backup {
@@ -140,7 +140,7 @@ pub struct Backup {
     pub keep: i32,
 }
 
-/// Requests and limits of each program of a service.
+/// Requests and limits of each program of a service ([`Service::resources`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
@@ -158,7 +158,7 @@ impl Resources {
     }
 }
 
-/// The network service.
+/// Network service ([`OpenStackSpec::network`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Network {
@@ -207,7 +207,7 @@ pub struct Physical {
     pub interface: Option<String>,
 }
 
-/// The hypervisors.
+/// Hypervisors ([`OpenStackSpec::compute`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Compute {
@@ -226,7 +226,7 @@ pub struct Compute {
     pub libvirt: Option<Libvirt>,
 }
 
-/// Hypervisors of libvirt and QEMU.
+/// Hypervisors of libvirt and QEMU ([`Compute::libvirt`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Libvirt {
@@ -252,7 +252,7 @@ pub struct Libvirt {
     pub cpu_models: Vec<String>,
 }
 
-/// Imaginary hypervisors.
+/// Fake hypervisors, without machines ([`Compute::fake`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Fake {
@@ -284,7 +284,7 @@ impl Default for Fake {
     }
 }
 
-/// Access of users outside of the cluster.
+/// Access for users outside the cluster ([`OpenStackSpec::exposure`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Exposure {
@@ -311,7 +311,7 @@ pub struct Exposure {
     pub tls: Tls,
 }
 
-/// The certificate of the edge.
+/// Certificate of the edge ([`Exposure::tls`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Tls {
@@ -328,7 +328,7 @@ impl Tls {
     }
 }
 
-/// Settings of each service.
+/// Settings of each service ([`OpenStackSpec::services`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Services {
@@ -352,7 +352,7 @@ pub struct Services {
     pub horizon: Dashboard,
 }
 
-/// Settings of a service.
+/// Settings of a service ([`Services`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Service {
@@ -376,7 +376,8 @@ impl Service {
     }
 }
 
-/// Processes of an API, and threads of each. A request that waits, for a hypervisor that hangs or for a slow upload, takes one of them.
+/// Processes of an API, and threads of each ([`Service::api`]). A waiting request occupies a thread: for a hanging
+/// hypervisor, or a slow upload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Api {
@@ -397,7 +398,7 @@ impl Api {
     }
 }
 
-/// Settings of the dashboard.
+/// Settings of the dashboard ([`Services::horizon`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Dashboard {
@@ -443,7 +444,7 @@ pub struct OpenStackStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// The release of a cloud, and its upgrade.
+/// Release of a cloud, and progress of an upgrade ([`OpenStackStatus::release`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseStatus {
@@ -504,22 +505,22 @@ pub struct StepStatus {
     pub seconds: Option<i64>,
 }
 
-/// Progress of a step.
+/// Progress of a step ([`StepStatus::phase`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// A step that it needs is not ready.
+    /// Another step is not ready yet.
     #[default]
     Waiting,
-    /// Started, and not ready.
+    /// Started, but not ready.
     Progressing,
-    /// Failed: the step does not go on without a change.
+    /// Failed: the step needs a change to continue.
     Failed,
     /// Ready.
     Ready,
 }
 
 impl Phase {
-    /// Its name in JSON.
+    /// Name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "Waiting",
@@ -530,7 +531,7 @@ impl Phase {
     }
 }
 
-/// Options of any section, name and type.
+/// Schema of options: any section, name and type.
 fn free(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

@@ -1,20 +1,20 @@
-//! The spec of a KubeadmConfig, which is also part of the control plane kinds, in both versions.
+//! Conversion of a KubeadmConfigSpec, shared with the control plane kinds.
 
 use serde_json::{Map, Value, json};
 
 use crate::conversion::duration;
 use crate::conversion::fields::{not_a_duration, seconds_of, within};
 
-/// The components in a ClusterConfiguration that have arguments.
+/// Components of a ClusterConfiguration with arguments.
 const COMPONENTS: [&[&str]; 4] = [
     &["apiServer"],
     &["controllerManager"],
     &["scheduler"],
     &["etcd", "local"],
 ];
-/// Fields in which an empty list or object differs from an absent one.
+/// Fields with a difference between an empty and an absent list or object.
 const MEANINGFUL_WHEN_EMPTY: [&str; 2] = ["taints", "controlPlane"];
-/// Fields of a v1beta1 ClusterConfiguration that v1beta2 does not have.
+/// Fields of a v1beta1 ClusterConfiguration without a place in v1beta2.
 const GONE_FROM_CLUSTER: [&str; 5] = [
     "apiVersion",
     "kind",
@@ -43,7 +43,7 @@ pub(crate) fn up(spec: &mut Map<String, Value>) -> Result<(), String> {
     if let Some(timeout) = timeout {
         let field = "clusterConfiguration.apiServer.timeoutForControlPlane";
         let seconds = seconds_of(&timeout).ok_or_else(|| not_a_duration(field, &timeout))?;
-        // In v1beta2 init and join have a timeout each, in v1beta1 they share one.
+        // In v1beta2 init and join have separate timeouts, in v1beta1 one in common.
         for name in ["initConfiguration", "joinConfiguration"] {
             let part = spec.entry(name).or_insert_with(|| json!({}));
             if part.is_null() {
@@ -111,7 +111,7 @@ pub(crate) fn down(spec: &mut Map<String, Value>) -> Result<(), String> {
     Ok(())
 }
 
-/// Removes empty lists and objects, which are valid in v1beta1 but not in v1beta2.
+/// Removes empty lists and objects: valid in v1beta1, invalid in v1beta2.
 pub(crate) fn prune(fields: &mut Map<String, Value>) {
     let names: Vec<_> = fields.keys().cloned().collect();
     for name in names {

@@ -1,4 +1,4 @@
-//! Edits that change the schemas of v1beta2 into those of v1beta1.
+//! Edits from schemas of v1beta2 to schemas of v1beta1.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::definition::edit::{
     conditions, duration, forget, old_conditions, property, relax, remove, set, text,
 };
 
-/// The schema of a KubeadmConfigSpec.
+/// Schema of a KubeadmConfigSpec.
 pub(crate) fn bootstrap(spec: &mut Value) {
     relax(spec);
     let cluster = property(spec, "clusterConfiguration");
@@ -84,7 +84,7 @@ pub(crate) fn bootstrap(spec: &mut Value) {
     );
 }
 
-/// The schema of a KubeadmConfig's status.
+/// Schema of a KubeadmConfig's status.
 pub(crate) fn config_status() -> Value {
     json!({
         "type": "object",

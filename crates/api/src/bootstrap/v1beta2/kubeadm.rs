@@ -1,4 +1,4 @@
-//! kubeadm's configuration with Cluster API's names: the types of kubeadm v1beta4 with durations in seconds.
+//! Configuration of kubeadm with Cluster API's names: types of kubeadm v1beta4, with durations in seconds.
 
 use std::collections::BTreeMap;
 
@@ -123,7 +123,7 @@ pub struct HostPathMount {
     pub path_type: Option<String>,
 }
 
-/// The controller manager or the scheduler.
+/// Controller manager or scheduler of a [`ClusterConfiguration`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -204,7 +204,7 @@ pub struct Dns {
     pub image_tag: Option<String>,
 }
 
-/// etcd: one of the two.
+/// etcd of a cluster, local or external ([`ClusterConfiguration::etcd`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -217,7 +217,7 @@ pub struct Etcd {
     pub external: Option<ExternalEtcd>,
 }
 
-/// An etcd member on every control plane machine.
+/// etcd with a member on every control plane machine ([`Etcd::local`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -300,7 +300,7 @@ pub struct ExternalEtcd {
     pub key_file: String,
 }
 
-/// Configuration for `kubeadm init`.
+/// Configuration for `kubeadm init`: first control plane machine of a cluster.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -335,7 +335,7 @@ pub struct InitConfiguration {
     pub timeouts: Option<Timeouts>,
 }
 
-/// Configuration for `kubeadm join`.
+/// Configuration for `kubeadm join`: all further machines.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -369,7 +369,7 @@ pub struct JoinConfiguration {
     pub timeouts: Option<Timeouts>,
 }
 
-/// Timeouts of kubeadm, in seconds (Kubernetes 1.31 and later).
+/// Timeouts of kubeadm, in seconds (Kubernetes 1.31 and later), in [`InitConfiguration`] and [`JoinConfiguration`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -423,7 +423,7 @@ pub struct Patches {
     pub directory: Option<String>,
 }
 
-/// Registration of a Node.
+/// Registration of a Node, in [`InitConfiguration`] and [`JoinConfiguration`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -527,7 +527,7 @@ impl std::fmt::Debug for BootstrapToken {
     }
 }
 
-/// Address and port on which one machine's API server listens.
+/// Address and port of one machine's API server ([`InitConfiguration::local_api_endpoint`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -542,7 +542,7 @@ pub struct LocalApiEndpoint {
     pub bind_port: Option<i32>,
 }
 
-/// The control plane part of a join.
+/// Control plane part of a [`JoinConfiguration`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoinControlPlane {
@@ -555,7 +555,8 @@ pub struct JoinControlPlane {
     pub local_api_endpoint: Option<LocalApiEndpoint>,
 }
 
-/// Discovery of the cluster by a joining machine, with the proof of its identity.
+/// Discovery of the cluster by a joining machine, with proof of the cluster's identity
+/// ([`JoinConfiguration::discovery`]).
 #[derive(JsonSchema, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -585,7 +586,7 @@ impl std::fmt::Debug for Discovery {
     }
 }
 
-/// Discovery by a bootstrap token.
+/// Discovery by a bootstrap token ([`Discovery::bootstrap_token`]).
 #[derive(JsonSchema, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -632,7 +633,7 @@ impl std::fmt::Debug for BootstrapTokenDiscovery {
     }
 }
 
-/// Discovery by a kubeconfig file.
+/// Discovery by a kubeconfig file ([`Discovery::file`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiscovery {
@@ -644,7 +645,7 @@ pub struct FileDiscovery {
     pub kube_config: Option<FileDiscoveryKubeConfig>,
 }
 
-/// The parts of a discovery kubeconfig.
+/// Parts of a kubeconfig for [`FileDiscovery`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileDiscoveryKubeConfig {
@@ -655,7 +656,7 @@ pub struct FileDiscoveryKubeConfig {
     pub user: KubeConfigUser,
 }
 
-/// The cluster of a discovery kubeconfig.
+/// Cluster of a [`FileDiscoveryKubeConfig`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -689,7 +690,7 @@ pub struct KubeConfigCluster {
     pub proxy_url: Option<String>,
 }
 
-/// The user of a discovery kubeconfig: one of the two.
+/// User of a [`FileDiscoveryKubeConfig`]: either auth provider or exec plugin.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -702,7 +703,7 @@ pub struct KubeConfigUser {
     pub exec: Option<KubeConfigExec>,
 }
 
-/// An auth provider plugin of a kubeconfig.
+/// Auth provider plugin of a [`KubeConfigUser`].
 #[derive(JsonSchema, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeConfigAuthProvider {

@@ -1,4 +1,4 @@
-//! The parts of the bootstrap data besides kubeadm's configuration.
+//! Bootstrap data besides kubeadm's configuration: files, users, disks, Ignition.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The value in JSON and in the bootstrap Secret.
+    /// Value in JSON and in the bootstrap Secret.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::CloudConfig => "cloud-config",
@@ -82,7 +82,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The value in JSON and for cloud-init.
+    /// Value in JSON and for cloud-init.
     pub fn as_str(self) -> &'static str {
         match self {
             Encoding::Base64 => "base64",
@@ -95,13 +95,13 @@ impl Encoding {
 /// Format of a file's content: a template, or plain text.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ContentFormat {
-    /// It is taken as it is.
+    /// Used without change.
     Raw,
-    /// It is filled in before it is written.
+    /// Rendered before the file is written.
     Template,
 }
 
-/// A value that lies in a Secret of the same namespace.
+/// Value in a Secret of the same namespace ([`File::content_from`], [`User::passwd_from`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretSource {
@@ -109,7 +109,7 @@ pub struct SecretSource {
     pub secret: SecretKey,
 }
 
-/// A key of a Secret.
+/// Key of a Secret ([`SecretSource::secret`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecretKey {
     /// The Secret's name.
@@ -310,7 +310,7 @@ pub struct Ignition {
     pub container_linux_config: Option<ContainerLinuxConfig>,
 }
 
-/// A Container Linux Config.
+/// Container Linux Config of [`Ignition`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]

@@ -1,11 +1,11 @@
-//! The fields of a KubeadmControlPlane that may change after its creation.
+//! Mutable fields of a KubeadmControlPlane.
 
 use serde_json::Value;
 
 use crate::bootstrap::admission::at;
 use crate::change::FieldError;
 
-/// The mutable paths, with everything below them; all other fields are immutable.
+/// Mutable paths, with everything below; all other fields are immutable.
 const MUTABLE: &[&str] = &[
     "spec.replicas",
     "spec.version",
@@ -44,7 +44,7 @@ const MUTABLE: &[&str] = &[
     "spec.kubeadmConfigSpec.verbosity",
 ];
 
-/// An error for every immutable field that changed.
+/// Appends an error for every changed immutable field.
 pub(super) fn changes(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     compare(Some(old), Some(new), "spec", errors);
     let etcd = "kubeadmConfigSpec.clusterConfiguration.etcd";
@@ -65,7 +65,7 @@ fn compare(old: Option<&Value>, new: Option<&Value>, path: &str, errors: &mut Ve
         None => Some(empty.clone()),
         Some(_) => None,
     };
-    // An object with mutable fields is compared by its members.
+    // Objects with mutable fields are compared member by member.
     let has_mutable = MUTABLE.iter().any(|known| {
         known
             .strip_prefix(path)

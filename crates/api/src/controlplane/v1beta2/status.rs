@@ -1,4 +1,4 @@
-//! The status of a KubeadmControlPlane.
+//! Status of a [`KubeadmControlPlane`](super::KubeadmControlPlane).
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
@@ -61,7 +61,7 @@ pub struct KubeadmControlPlaneStatus {
     pub deprecated: Option<Deprecated>,
 }
 
-/// First-time provisioning of a control plane.
+/// First-time provisioning of a control plane ([`KubeadmControlPlaneStatus::initialization`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]

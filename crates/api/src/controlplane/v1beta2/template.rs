@@ -1,4 +1,4 @@
-//! KubeadmControlPlaneTemplate: the template of the control planes of a ClusterClass.
+//! [`KubeadmControlPlaneTemplate`]: template for the control planes of a ClusterClass.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -39,7 +39,7 @@ pub struct KubeadmControlPlaneTemplateSpec {
     pub template: KubeadmControlPlaneTemplateResource,
 }
 
-/// Metadata and spec of a control plane created from a template.
+/// Metadata and spec of a control plane created from a [`KubeadmControlPlaneTemplate`].
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -52,7 +52,7 @@ pub struct KubeadmControlPlaneTemplateResource {
     pub spec: Option<KubeadmControlPlaneTemplateResourceSpec>,
 }
 
-/// The spec of a control plane without replicas, version and infrastructure, which the topology has.
+/// Spec of a control plane without replicas, version and infrastructure: these are set by the topology.
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -75,7 +75,8 @@ pub struct KubeadmControlPlaneTemplateResourceSpec {
     pub machine_naming: Option<MachineNaming>,
 }
 
-/// Template of the machines of a templated control plane.
+/// Template for the machines of a templated control plane
+/// ([`KubeadmControlPlaneTemplateResourceSpec::machine_template`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]
@@ -88,7 +89,7 @@ pub struct TemplateMachineTemplate {
     pub spec: Option<TemplateMachineSpec>,
 }
 
-/// The spec of the machines of a templated control plane.
+/// Spec of the machines of a templated control plane ([`TemplateMachineTemplate::spec`]).
 #[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("minProperties" = 1))]

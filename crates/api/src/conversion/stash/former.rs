@@ -1,4 +1,4 @@
-//! Stashes of earlier releases: only read, never written.
+//! Stashes of earlier releases: read, never written.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -7,14 +7,14 @@ use super::hash::{hash, text};
 use super::lists::Lists;
 use super::path::{Step, insert, remove};
 
-/// The annotation of the infrastructure group.
+/// Annotation of the infrastructure group.
 pub(super) const ANNOTATION: &str = "infrastructure.cluster.x-k8s.io/ferrostack-conversion";
 
-/// Fields whose changes did not make an entry of the infrastructure group stale.
+/// Fields with changes by controllers, without effect on entries of the infrastructure group.
 const WRITTEN_BY_CONTROLLERS: &[&str] = &["providerID", "controlPlaneEndpoint"];
 
-/// Entries by JSON pointer in the spec. Those of the infrastructure group have the hash of the scalar fields beside the
-/// field, those of other groups the hash of the field after conversion there and back.
+/// Entries by JSON pointer in the spec. Entries of the infrastructure group have a hash of the sibling scalar fields,
+/// entries of other groups a hash of the field after conversion there and back.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entries {
     pub(super) fields: Map<String, Value>,

@@ -1,16 +1,16 @@
-//! A short hash of a JSON value, independent of the order of fields.
+//! Short hash of a JSON value, independent of the order of fields.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Twelve hexadecimal digits.
+/// Hash as twelve hexadecimal digits.
 pub(super) fn hash(value: &Value) -> String {
     let mut digest = Sha256::new();
     feed(value, &mut digest);
     text(digest)
 }
 
-/// The first digits of a digest.
+/// First digits of a digest.
 pub(super) fn text(digest: Sha256) -> String {
     let bytes = digest.finalize();
     bytes

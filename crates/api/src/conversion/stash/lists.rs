@@ -1,4 +1,4 @@
-//! The merge keys of the lists of a kind, from its CustomResourceDefinition.
+//! Merge keys of the lists of a kind, from its CustomResourceDefinition.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::path::{Path, Step, get, key_of};
 use super::schema::{Schema, Spot};
 
-/// The lists of type `map` of one kind in one version.
+/// Lists of type `map` of one kind in one version.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
-    /// The keys by path; `*` stands for any element.
+    /// Keys by path; `*` stands for any element.
     keys: BTreeMap<String, Vec<String>>,
-    /// The schema of the objects.
+    /// Schema of the objects.
     schema: Option<Schema>,
 }
 
@@ -42,18 +42,18 @@ static NONE: Lists = Lists {
 };
 
 impl Lists {
-    /// The lists of one of our kinds.
+    /// [`Lists`] of one of our kinds.
     pub(crate) fn of(group: &str, kind: &str, version: &str) -> &'static Self {
         let name = [group, kind, version].map(str::to_owned);
         ALL.get(&name).unwrap_or(&NONE)
     }
 
-    /// The fields that identify an element of the list at `path`.
+    /// Fields of the merge key for the list at a [`Path`].
     pub(super) fn keys(&self, path: &Path) -> Option<&[String]> {
         self.keys.get(&path.pattern).map(Vec::as_slice)
     }
 
-    /// Whether both lists have the same elements in the same order, so that they can be compared in pairs.
+    /// True if both lists have the same elements in the same order: then elements can be compared in pairs.
     pub(super) fn pair(&self, path: &Path, old: &[Value], new: &[Value]) -> bool {
         let Some(keys) = self.keys(path) else {
             return old.len() == new.len();
@@ -66,7 +66,7 @@ impl Lists {
             })
     }
 
-    /// True if the schema of the version admits `value` at `steps` in `object`.
+    /// True if the [`Schema`] of the version admits `value` at `steps` in `object`.
     pub(super) fn admits(&self, object: &Value, steps: &[Step], value: &Value) -> bool {
         let Some(root) = &self.schema else {
             return true;

@@ -1,13 +1,13 @@
-//! Warnings about fields that the stored version does not have.
+//! Warnings about fields without a place in the stored version.
 
 use serde_json::Value;
 
 use super::ANNOTATION;
 
-/// The hub: what it has beyond older versions has its effect.
+/// Hub version: fields beyond older versions have an effect.
 const HUB: &str = "v1beta2";
-/// Fields without a field of the same meaning in the other version. The name of an image beside its id, and name servers
-/// without a subnet, are among them.
+/// Fields without a counterpart of the same meaning in the other version. Includes the name of an image beside its id,
+/// and name servers without a subnet.
 const WITHOUT_EFFECT: &[&str] = &[
     "floatingIP",
     "subnet",
@@ -22,10 +22,10 @@ const WITHOUT_EFFECT: &[&str] = &[
     "deviceType",
     "sourceType",
 ];
-/// The most fields that are named.
+/// Maximum number of fields in a warning.
 const NAMED: usize = 10;
 
-/// The warnings for the person who writes `object`: none if `old`, the stored object, has the same stash.
+/// Warnings for the author of `object`; none if `old`, the stored object, has the same stash.
 pub(crate) fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
     let text = |object: &'_ Value| {
         let text = object
@@ -76,12 +76,12 @@ pub(crate) fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
 
 fn has_no_effect(path: &str, entry: &Value) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    // A field that came back changed has one, except the name beside an id.
+    // A field restored with a change has a hash, except a name beside an id.
     let is_beside = matches!(name, "image" | "dnsNameservers");
     WITHOUT_EFFECT.contains(&name) && (is_beside || entry.get("h").is_none())
 }
 
-/// Filters of networks that became those of ports, which are each in one network.
+/// Warning about network filters turned into port filters: a port is in only one network.
 fn ambiguous(label: &str, field: &str, networks: &Value) -> Vec<String> {
     let networks = networks.as_array().into_iter().flatten().enumerate();
     let by_filter = networks.filter(|(_, network)| {
@@ -108,7 +108,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// `/spec/ports/#3f9a51c0d2e4 0 1/trunk` as `spec.ports[].trunk`.
+/// Readable path: `/spec/ports/#3f9a51c0d2e4 0 1/trunk` as `spec.ports[].trunk`.
 fn readable(path: &str) -> String {
     let mut text = String::new();
     for part in path.split('/').skip(1) {

@@ -1,4 +1,4 @@
-//! Paths of fields in an object: a JSON pointer whose list elements are selected by merge key or hash.
+//! Paths of fields: JSON pointers with list elements selected by merge key or hash.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use super::UNITS;
 use super::hash::hash;
 use super::lists::Lists;
 
-/// The path of a field.
+/// Path of a field.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
-    /// The path as written in the stash: `/spec/ports/#3f9a51c0d2e4 0 1/trunk`.
+    /// Path as written in the stash: `/spec/ports/#3f9a51c0d2e4 0 1/trunk`.
     pub(super) text: String,
-    /// The path with `*` for every element: `/spec/ports/*/trunk`.
+    /// Path with `*` for every element: `/spec/ports/*/trunk`.
     pub(super) pattern: String,
 }
 
 impl Path {
-    /// The path of a top-level field.
+    /// Path of a top-level field.
     pub(super) fn of(name: &str) -> Self {
         let text = format!("/{name}");
         Self {
@@ -27,7 +27,7 @@ impl Path {
         }
     }
 
-    /// The path of a member of the object at this path.
+    /// Path of a member of the object at this path.
     pub(super) fn member(&self, name: &str) -> Self {
         Self {
             text: format!("{}/{}", self.text, escape(name)),
@@ -35,7 +35,7 @@ impl Path {
         }
     }
 
-    /// The path of an element of the list at this path.
+    /// Path of an element of the list at this path.
     pub(super) fn element(&self, selector: &str) -> Self {
         Self {
             text: format!("{}/{}", self.text, escape(selector)),
@@ -43,39 +43,39 @@ impl Path {
         }
     }
 
-    /// The number of its steps.
+    /// Number of steps.
     pub(super) fn depth(&self) -> usize {
         self.text.matches('/').count()
     }
 
-    /// True if the fields of the object at this path have one entry together.
+    /// True if the object at this path is one of the [`UNITS`], with one entry for all fields.
     pub(super) fn is_unit(&self) -> bool {
         let name = self.pattern.rsplit('/').next();
         name.is_some_and(|name| UNITS.contains(&name))
     }
 
-    /// Whether the path matches `pattern`.
+    /// True if the path matches `pattern`.
     pub(super) fn is(&self, pattern: &str) -> bool {
         self.pattern == pattern
     }
 }
 
-/// A step of a path in an object.
+/// Step of a path in an object.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// A member of an object.
+    /// Member of an object.
     Member(String),
-    /// An element of a list.
+    /// Element of a list.
     Element(usize),
 }
 
-/// The selector of an element by its merge key: the values as JSON. `None` if a key is absent.
+/// Selector of an element by merge key: the values as JSON. `None` if a key is absent.
 pub(super) fn key_of(item: &Value, keys: &[String]) -> Option<String> {
     let values: Option<Vec<_>> = keys.iter().map(|key| item.get(key)).collect();
     Some(json!(values?).to_string())
 }
 
-/// The selectors of all elements by their hashes, each with its index among equal elements and their number.
+/// Selectors of all elements by hash, each with its index among equal elements, and the number of equal ones.
 pub(super) fn by_hash(items: &[Value]) -> Vec<String> {
     let hashes: Vec<String> = items.iter().map(hash).collect();
     let mut all: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -90,11 +90,11 @@ pub(super) fn by_hash(items: &[Value]) -> Vec<String> {
     hashes.iter().filter_map(selector).collect()
 }
 
-/// Finds the fields of an object by their paths. The elements of each list are looked at once.
+/// Finder of fields in an object by their [`Path`]s. The elements of each list are indexed once.
 pub(super) struct Finder<'a> {
     object: &'a Value,
     lists: &'a Lists,
-    /// The places of elements by their selectors, by the path of the list.
+    /// Indices of elements by selector, for each path of a list.
     known: HashMap<String, HashMap<String, usize>>,
 }
 
@@ -107,7 +107,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The steps to the field at `text`, which may be absent. `None` if an element on the path does not exist.
+    /// [`Step`]s to the field at `text`; the field itself may be absent. `None` without one of the elements on the
+    /// path.
     pub(super) fn find(&mut self, text: &str) -> Option<Vec<Step>> {
         let mut path = Path {
             text: String::new(),
@@ -135,7 +136,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The first element of each selector: the merge key, or the hash where there is none.
+/// First element of each selector: the merge key, or the hash in a list without keys.
 fn selectors(items: &[Value], keys: Option<&[String]>) -> HashMap<String, usize> {
     let mut places = HashMap::new();
     for (index, by_hash) in by_hash(items).into_iter().enumerate() {
@@ -145,7 +146,7 @@ fn selectors(items: &[Value], keys: Option<&[String]>) -> HashMap<String, usize>
     places
 }
 
-/// The value at `steps`.
+/// Value at `steps`.
 pub(super) fn get<'a>(object: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     steps.iter().try_fold(object, |at, step| match step {
         Step::Member(name) => at.get(name),
@@ -153,7 +154,7 @@ pub(super) fn get<'a>(object: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     })
 }
 
-/// Sets the value at `steps`; creates parent objects, but not elements.
+/// Sets the value at `steps`; creates parent objects, but no elements.
 pub(super) fn insert(object: &mut Value, steps: &[Step], value: Value) {
     let mut at = object;
     for step in steps {

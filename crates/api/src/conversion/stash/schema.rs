@@ -1,6 +1,6 @@
-//! The check of values that a stash brings back, by the schema of their version.
+//! Schema check of values from a stash, before their restoration.
 //!
-//! An API server converts parts of objects, too: required fields may be absent.
+//! An API server also converts partial objects: required fields may be absent.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use super::path::Step;
 
-/// Limits of a value by its schema. Descriptions, defaults and rules are left out: with them, in the types of Kubernetes,
-/// the schemas of all kinds take 30 MB for as long as the program runs.
+/// Limits of a value by its schema, without descriptions, defaults and rules: the full schemas of all kinds in
+/// Kubernetes' types would take 30 MB for the life of the program.
 #[derive(Debug)]
 pub(super) struct Schema {
     type_: Option<Type>,
-    /// Members beside `members` may have any value.
+    /// True if members besides `members` may have any value.
     free: bool,
-    /// Sorted by name.
+    /// Members, sorted by name.
     members: Box<[(Box<str>, Schema)]>,
-    /// The schema of other members.
+    /// Schema of other members.
     others: Option<Box<Schema>>,
     items: Option<Box<Schema>>,
     limits: Option<Box<Limits>>,
@@ -36,7 +36,7 @@ enum Type {
     Number,
     Object,
     String,
-    /// A type that no value has.
+    /// Type without values.
     Other,
 }
 
@@ -53,16 +53,16 @@ struct Limits {
     pattern: Option<Box<str>>,
 }
 
-/// Knowledge of a place in an object.
+/// Place in an object, by schema.
 pub(super) enum Spot<'a> {
-    /// Its schema.
+    /// Place with a schema.
     Schema(&'a Schema),
-    /// Any value may be there.
+    /// Place for any value.
     Free,
 }
 
 impl Schema {
-    /// The schema at `steps`; `None` where no field may be.
+    /// [`Spot`] at `steps`; `None` for a place without a field.
     pub(super) fn at(&self, steps: &[Step]) -> Option<Spot<'_>> {
         let mut schema = self;
         for step in steps {
@@ -78,12 +78,12 @@ impl Schema {
         Some(Spot::Schema(schema))
     }
 
-    /// True if an object with so many other members may have one more.
+    /// True if an object with `others` further members may have one more.
     pub(super) fn has_room(&self, others: usize) -> bool {
         within(others + 1, None, self.limit(|it| it.max_properties))
     }
 
-    /// True if the schema admits the value, or a part of it.
+    /// True if the schema admits the value, or a part of an object.
     pub(super) fn admits(&self, value: &Value) -> bool {
         if let Some(values) = self.limits.as_ref().and_then(|it| it.values.as_ref())
             && !values.contains(value)
@@ -156,7 +156,7 @@ impl From<&JSONSchemaProps> for Schema {
             Some(JSONSchemaPropsOrArray::Schema(items)) => Some(&**items),
             _ => None,
         };
-        // A BTreeMap is sorted as the search expects it.
+        // A BTreeMap is sorted, as needed by the binary search.
         let members = of.properties.iter().flatten();
         let limits = Limits::from(of);
         Self {
@@ -203,7 +203,7 @@ impl From<&JSONSchemaProps> for Limits {
     }
 }
 
-/// True if a schema of Kubernetes' type admits the value, or a part of it.
+/// True if a schema of Kubernetes' type admits the value, or a part of an object.
 #[cfg(test)]
 pub(crate) fn admits(schema: &JSONSchemaProps, value: &Value) -> bool {
     Schema::from(schema).admits(value)
@@ -214,7 +214,7 @@ fn within(count: usize, least: Option<i64>, most: Option<i64>) -> bool {
     least.is_none_or(|least| count >= least) && most.is_none_or(|most| count <= most)
 }
 
-/// True if a text matches a pattern of a schema. One that is no pattern matches nothing.
+/// True if a text matches a pattern of a schema. An invalid pattern matches nothing.
 fn matches(pattern: &str, text: &str) -> bool {
     static KNOWN: LazyLock<Mutex<HashMap<String, Option<Regex>>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

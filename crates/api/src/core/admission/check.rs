@@ -1,4 +1,4 @@
-//! Validation of the group's kinds beyond their schemas.
+//! Validation of the group beyond schemas.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use super::topology;
 use crate::change::{Change, FieldError};
 use crate::version::Version;
 
-/// The names are used in label values and generated names, which are limited to 63 characters.
+/// Maximum length of names used in label values and generated names.
 const LONGEST_NAME: usize = 63;
 
 pub(super) fn cluster(change: Change<'_>) -> Vec<FieldError> {
@@ -51,7 +51,7 @@ pub(super) fn cluster(change: Change<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a path has a value other than null.
+/// True if a path has a value other than null.
 pub(super) fn is_set(object: &Value, at: &str) -> bool {
     match object.pointer(at) {
         None | Some(Value::Null) => false,
@@ -198,7 +198,7 @@ fn bootstrap(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>)
     }
 }
 
-/// Validates a semantic version with a leading `v`, which defaulting adds.
+/// Validates a semantic version with a leading `v`, added by defaulting.
 pub(super) fn version(object: &Value, at: &str, path: &str, errors: &mut Vec<FieldError>) {
     let Some(version) = text(object, at) else {
         return;

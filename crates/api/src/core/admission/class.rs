@@ -1,5 +1,5 @@
-//! Validation of ClusterClasses beyond their schema: references, and what is not built. Variables and patches are
-//! validated by the crate that evaluates them.
+//! Validation of ClusterClasses beyond schemas: references, and features not built. Variables and patches are validated
+//! by the crate that evaluates them.
 
 use serde_json::Value;
 
@@ -7,9 +7,9 @@ use super::check::text;
 use super::taints::reserved;
 use crate::change::{Change, FieldError};
 
-/// The limit of values of labels.
+/// Maximum length of label values.
 const LONGEST_LABEL: usize = 63;
-/// References to templates that a class has once.
+/// References to templates outside of lists.
 const TEMPLATES: [&str; 3] = [
     "spec.infrastructure.templateRef",
     "spec.controlPlane.templateRef",
@@ -48,7 +48,7 @@ pub(super) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     items.map_or(&[], Vec::as_slice)
 }
 
-/// Rejects what is accepted by the schema and has no effect.
+/// Rejects fields that the schema accepts and no controller reads.
 fn not_built(object: &Value, errors: &mut Vec<FieldError>) {
     let mut reject = |path: String, message: &str| errors.push(FieldError::new(path, message));
     if !list(object, "/spec/workers/machinePools").is_empty() {
@@ -110,7 +110,7 @@ fn of_template(reference: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The kind of a template cannot change: the objects of the Clusters have been created from it.
+/// Rejects a changed kind of a template: objects of the Clusters have the former kind.
 fn unchanged(change: Change<'_>, path: &str, errors: &mut Vec<FieldError>) {
     let Some(old) = change.changed_from else {
         return;
@@ -141,7 +141,7 @@ pub(super) fn is_label(name: &str) -> bool {
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// Versions are ascending, with at least one of each minor release.
+/// Requires ascending versions, with at least one of each minor release.
 fn versions(object: &Value, errors: &mut Vec<FieldError>) {
     let mut before: Option<crate::version::Version> = None;
     for (at, version) in list(object, "/spec/kubernetesVersions").iter().enumerate() {

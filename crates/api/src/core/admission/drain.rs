@@ -8,7 +8,7 @@ use super::check::text;
 use super::health::expressions;
 use crate::change::{Change, FieldError};
 
-/// The lists of selectors, with the fields of their elements.
+/// Lists of selectors, with the fields of their elements.
 const LISTS: [(&str, [&str; 2]); 2] = [
     ("machines", ["selector", "clusterSelector"]),
     ("pods", ["selector", "namespaceSelector"]),

@@ -9,9 +9,9 @@ use super::{entry, fields, label_with_cluster};
 use crate::change::{Change, FieldError};
 use crate::selector;
 
-/// The default of `nodeStartupTimeoutSeconds`.
+/// Default of `nodeStartupTimeoutSeconds`.
 const STARTUP: i64 = 600;
-/// The least value other than 0, which disables the check.
+/// Minimum other than 0; 0 disables the check.
 const SHORTEST_STARTUP: i64 = 30;
 
 pub(super) fn defaults(object: &mut Value) {
@@ -43,7 +43,7 @@ pub(super) fn validate(change: Change<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// An empty selector would select all machines.
+/// Rejects an empty selector, since all machines would match.
 fn selects(selector: &LabelSelector) -> Vec<FieldError> {
     if selector::is_empty(selector) {
         let message = "must not be empty: name a label of the machines, such as cluster.x-k8s.io/deployment-name";
@@ -52,7 +52,7 @@ fn selects(selector: &LabelSelector) -> Vec<FieldError> {
     expressions(selector, "spec.selector")
 }
 
-/// The errors of the expressions of the selector at `path`: an unknown operator would select nothing.
+/// Errors in the expressions of the selector at `path`: an unknown operator would match nothing.
 pub(crate) fn expressions(selector: &LabelSelector, path: &str) -> Vec<FieldError> {
     let expressions = selector.match_expressions.iter().flatten().enumerate();
     let wrong = expressions.filter_map(|(at, expression)| {

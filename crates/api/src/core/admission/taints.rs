@@ -4,18 +4,18 @@ use serde_json::Value;
 
 use crate::change::FieldError;
 
-/// Taints that Cluster API sets and removes.
+/// Taints managed by Cluster API.
 const OF_CLUSTER_API: [&str; 2] = [
     "node.cluster.x-k8s.io/uninitialized",
     "node.cluster.x-k8s.io/outdated-revision",
 ];
-/// Prefixes of taints that Kubernetes sets and removes: for the conditions of a Node, and until a cloud controller manager
-/// has seen it.
+/// Prefixes of taints managed by Kubernetes: for the conditions of a Node, and until a cloud controller manager has
+/// initialised the Node.
 const OF_KUBERNETES: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
-/// The taint of Kubernetes that people set.
+/// Taint of Kubernetes for users.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// Rejects taints that others set and remove on Nodes. `list` is a list of taints at `path`.
+/// Rejects taints managed by other controllers. `list` is a list of taints at `path`.
 pub(crate) fn reserved(list: Option<&Value>, path: &str, errors: &mut Vec<FieldError>) {
     let list = list.and_then(Value::as_array).into_iter().flatten();
     for (at, taint) in list.enumerate() {

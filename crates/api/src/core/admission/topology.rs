@@ -1,4 +1,4 @@
-//! Validation of the topology of a Cluster, as far as its class is not needed for it.
+//! Validation of the topology of a Cluster, without its class.
 
 use serde_json::Value;
 
@@ -8,9 +8,9 @@ use super::taints::reserved;
 use crate::change::{Change, FieldError};
 use crate::version::Version;
 
-/// Annotation of a Cluster, as upstream names it: a topology may be added to a Cluster that has none.
+/// Annotation of a Cluster, with upstream's name: permits adding a topology to an existing Cluster.
 pub(super) const UNSAFE: &str = "unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check";
-/// Annotation of a Cluster: how many MachineDeployments are upgraded at a time.
+/// Annotation of a Cluster: number of concurrent upgrades of MachineDeployments.
 const CONCURRENCY: &str = "topology.cluster.x-k8s.io/upgrade-concurrency";
 
 pub(super) fn validate(change: Change<'_>, errors: &mut Vec<FieldError>) {

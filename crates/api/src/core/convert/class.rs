@@ -1,11 +1,11 @@
-//! ClusterClass.
+//! Conversion of ClusterClass.
 
 use serde_json::{Value, json};
 
 use super::topology;
 use crate::conversion::fields::{Done, Fields, nested, rename, take, within};
 
-/// Fields whose values belong to the user: nulls and empty values have a meaning there.
+/// Fields with values of the user: nulls and empty values have a meaning.
 const VERBATIM: [&str; 3] = ["value", "openAPIV3Schema", "settings"];
 
 /// From v1beta1 to v1beta2.
@@ -77,13 +77,13 @@ pub(super) fn down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// The status, from v1beta1 to v1beta2.
+/// Status, from v1beta1 to v1beta2.
 pub(super) fn status_up(fields: &mut Fields) -> Done {
     definitions(fields, "metadata", "deprecatedV1Beta1Metadata");
     super::status::conditions_up(fields)
 }
 
-/// The inverse of [`status_up`].
+/// Inverse of [`status_up`].
 pub(super) fn status_down(fields: &mut Fields) -> Done {
     definitions(fields, "deprecatedV1Beta1Metadata", "metadata");
     super::status::conditions_down(fields)
@@ -108,7 +108,7 @@ fn template_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// Parts of a class of workers that are in `template` in v1beta1.
+/// Parts of a class of workers; in v1beta1 inside `template`.
 const OF_TEMPLATE: [&str; 3] = ["metadata", "bootstrap", "infrastructure"];
 
 fn workers_up(class: &mut Fields) -> Done {
@@ -135,7 +135,7 @@ fn workers_down(class: &mut Fields) -> Done {
     Ok(())
 }
 
-/// Removes what is valid in a schema of v1beta1 and not in one of v1beta2; the rest is the user's.
+/// Removes keywords valid only in schemas of v1beta1; the rest belongs to the user.
 fn schema_up(variable: &mut Fields) {
     let schema = variable
         .get_mut("schema")
@@ -174,14 +174,14 @@ fn each(fields: &mut Fields, name: &str, turn: fn(&mut Fields) -> Done) -> Done 
     Ok(())
 }
 
-/// Removes nulls and empty lists, as [`super::tidy`] does, but not those of variables and schemas.
+/// Removes nulls and empty lists like [`super::tidy`], except in variables and schemas.
 fn tidy(fields: &mut Fields) {
     retain(fields, |value| {
         !value.is_null() && value.as_array().is_none_or(|items| !items.is_empty())
     });
 }
 
-/// Removes empty objects, which v1beta2 rejects.
+/// Removes empty objects: v1beta2 rejects them.
 fn prune(fields: &mut Fields) {
     retain(fields, |value| {
         value.as_object().is_none_or(|inner| !inner.is_empty())

@@ -1,16 +1,16 @@
 //! Conversion of the status.
 //!
 //! From v1beta2 to v1beta1 all fields are computed, so that clients never read outdated values. From v1beta1 to v1beta2
-//! the fields in `v1beta2` take precedence; conditions and counters of v1beta1 are preserved in `deprecated` only if
-//! there are none.
+//! the fields in `v1beta2` take precedence; conditions and counters of v1beta1 are preserved in `deprecated` only
+//! without such fields.
 
 use serde_json::{Map, Value, json};
 
 use crate::conversion::fields::{Done, Fields, nested, take};
 
-/// Counters of MachineSets that v1beta1 computes differently.
+/// Counters of MachineSets with another meaning in v1beta1.
 const SET_COUNTERS: [&str; 3] = ["readyReplicas", "availableReplicas", "fullyLabeledReplicas"];
-/// Counters of MachineDeployments that v1beta1 computes differently.
+/// Counters of MachineDeployments with another meaning in v1beta1.
 const DEPLOYMENT_COUNTERS: [&str; 4] = [
     "readyReplicas",
     "availableReplicas",
@@ -81,9 +81,9 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     if let Some(reference) = fields.get_mut("nodeRef") {
         *reference = json!({ "apiVersion": "v1", "kind": "Node", "name": reference["name"] });
     }
-    // In v1beta1 it is only in the spec.
+    // In v1beta1 only the spec has this field.
     fields.remove("failureDomain");
-    // v1beta1 does not have this phase.
+    // v1beta1 lacks the phase.
     if fields.get("phase") == Some(&json!("Updating")) {
         fields.insert("phase".to_owned(), json!("Running"));
     }
@@ -132,13 +132,13 @@ pub(super) fn deployment_down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// The status of a kind that has conditions only.
+/// Status of a kind with nothing but conditions.
 pub(crate) fn conditions_up(fields: &mut Fields) -> Done {
     up(fields, &[]);
     Ok(())
 }
 
-/// The inverse of [`conditions_up`].
+/// Inverse of [`conditions_up`].
 pub(crate) fn conditions_down(fields: &mut Fields) -> Done {
     down(fields, Map::new());
     Ok(())
@@ -153,7 +153,8 @@ fn counters(fields: &mut Fields) -> Fields {
     new
 }
 
-/// Moves the fields of `v1beta2` one level up; if there are none, those of v1beta1 move to `deprecated`.
+/// Moves the fields of `v1beta2` one level up; without such fields, moves conditions and counters of v1beta1 to
+/// `deprecated`.
 fn up(fields: &mut Fields, counters: &[&str]) {
     let mut old = Map::new();
     for name in ["conditions", "failureReason", "failureMessage"]
@@ -179,7 +180,7 @@ fn up(fields: &mut Fields, counters: &[&str]) {
     }
 }
 
-/// Moves the fields that only v1beta2 has to `v1beta2`, and computes the conditions of v1beta1.
+/// Moves the fields unique to v1beta2 to `v1beta2`, and computes the conditions of v1beta1.
 fn down(fields: &mut Fields, mut new: Fields) {
     let deprecated = fields.remove("deprecated").and_then(|mut all| {
         all.get_mut("v1beta1")

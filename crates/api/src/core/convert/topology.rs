@@ -1,4 +1,4 @@
-//! The topology of a Cluster.
+//! Conversion of the topology of a Cluster.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::conversion::fields::{
 
 /// From v1beta1 to v1beta2.
 pub(super) fn up(fields: &mut Fields) -> Done {
-    // In v1beta2 it is in the control plane and in each deployment.
+    // In v1beta2 a field of the control plane and of each deployment.
     fields.remove("rolloutAfter");
     put(fields, &["classRef", "name"], "class");
     put(fields, &["classRef", "namespace"], "classNamespace");
@@ -88,7 +88,7 @@ fn health_up(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// Health checks: those of a topology, and the spec of a MachineHealthCheck.
+/// Health checks: of a topology, and in the spec of a MachineHealthCheck.
 pub(super) fn checks_up(old: &mut Fields) -> Done {
     if let Some(timeout) = old.remove("nodeStartupTimeout") {
         let seconds =
@@ -178,7 +178,7 @@ pub(super) fn checks_down(new: &mut Fields) {
     new.remove("remediation");
 }
 
-/// Removes `definitionFrom` of variables, which v1beta2 does not have.
+/// Removes `definitionFrom` of variables, absent in v1beta2.
 fn undefined(fields: &mut Fields, name: &str) {
     let list = fields.get_mut(name).and_then(Value::as_array_mut);
     for variable in list.into_iter().flatten().filter_map(Value::as_object_mut) {

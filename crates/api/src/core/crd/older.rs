@@ -1,4 +1,4 @@
-//! Edits that change the schemas of v1beta2 into those of v1beta1.
+//! Edits from schemas of v1beta2 to schemas of v1beta1.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ pub(super) use class::cluster_class;
 
 use crate::definition::edit::{conditions, duration, old_conditions, property, remove, set, text};
 
-/// Cluster.
+/// Edits the schema of Cluster.
 pub(super) fn cluster(root: &mut Value) {
     let status = property(root, "status").clone();
     let spec = spec_of(root);
@@ -54,13 +54,13 @@ pub(super) fn cluster(root: &mut Value) {
     set(root, "status", status.clone());
 }
 
-/// Machine.
+/// Edits the schema of Machine.
 pub(super) fn machine(root: &mut Value) {
     machine_spec(spec_of(root));
     let status = property(root, "status");
     steps(status, &["infrastructureReady", "bootstrapReady"]);
     set(status, "nodeRef", reference("The machine's Node."));
-    // In v1beta1 it is in the spec.
+    // In v1beta1 a field of the spec.
     remove(status, "failureDomain");
     let phases = property(status, "phase")
         .get_mut("enum")
@@ -73,7 +73,7 @@ pub(super) fn machine(root: &mut Value) {
     former(status, new);
 }
 
-/// MachineSet.
+/// Edits the schema of MachineSet.
 pub(super) fn machine_set(root: &mut Value) {
     template_spec(root);
     let spec = property(root, "spec");
@@ -87,7 +87,7 @@ pub(super) fn machine_set(root: &mut Value) {
     counted(property(root, "status"), &["fullyLabeledReplicas"]);
 }
 
-/// MachineDeployment.
+/// Edits the schema of MachineDeployment.
 pub(super) fn deployment(root: &mut Value) {
     template_spec(root);
     let spec = property(root, "spec");
@@ -114,7 +114,7 @@ pub(super) fn deployment(root: &mut Value) {
     }
 }
 
-/// MachineHealthCheck.
+/// Edits the schema of MachineHealthCheck.
 pub(super) fn health_check(root: &mut Value) {
     let spec = spec_of(root);
     let mut of_topology = json!({ "type": "object", "properties": {
@@ -140,16 +140,16 @@ pub(super) fn health_check(root: &mut Value) {
     }
 }
 
-/// The field `v1beta2` of the status of a kind that has conditions only.
+/// Schema of the field `v1beta2` in the status of a kind with nothing but conditions.
 pub(crate) fn new_conditions() -> Value {
     json!({ "type": "object", "description": "Status in the words of v1beta2.",
         "properties": { "conditions": conditions() } })
 }
 
-/// MachineDrainRule: both versions have the same schema.
+/// No edits of MachineDrainRule: both versions have the same schema.
 pub(super) fn drain_rule(_root: &mut Value) {}
 
-/// The relaxed schema of the spec, which is optional in v1beta1.
+/// Relaxed schema of the spec, optional in v1beta1.
 pub(crate) fn spec_of(root: &mut Value) -> &mut Value {
     if let Some(fields) = root.as_object_mut() {
         fields.remove("required");
@@ -191,7 +191,7 @@ fn machine_spec(spec: &mut Value) {
     timeouts(spec);
 }
 
-/// A list of taints is new in both versions, and must not be empty in either.
+/// Requires a non-empty list of taints: the field is new in both versions.
 fn tainted(spec: &mut Value) {
     property(spec, "taints")["minItems"] = json!(1);
 }
@@ -364,7 +364,7 @@ fn counted(status: &mut Value, older: &[&str]) {
     former(status, new);
 }
 
-/// The conditions of v1beta1, with severities, and `new` in `v1beta2`.
+/// Sets the conditions of v1beta1, with severities, and `new` as `v1beta2`.
 pub(crate) fn former(status: &mut Value, new: Value) {
     relax(status);
     remove(status, "deprecated");
@@ -382,7 +382,7 @@ pub(crate) fn former(status: &mut Value, new: Value) {
     set(status, "v1beta2", new);
 }
 
-/// Removes the rules that lists and objects must not be empty.
+/// Removes the rules against empty lists and objects.
 fn relax(schema: &mut Value) {
     let Some(fields) = schema.as_object_mut() else {
         return;

@@ -132,7 +132,7 @@ pub struct ClusterSpec {
     pub availability_gates: Option<Vec<ConditionGate>>,
 }
 
-/// Addresses inside a cluster.
+/// Addresses inside a cluster ([`ClusterSpec::cluster_network`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterNetwork {
@@ -152,7 +152,7 @@ pub struct ClusterNetwork {
     pub service_domain: Option<String>,
 }
 
-/// Ranges of addresses.
+/// Ranges of addresses, for Services and for Pods of a [`ClusterNetwork`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkRanges {
@@ -197,7 +197,7 @@ pub struct ClusterStatus {
     pub deprecated: Option<Deprecated>,
 }
 
-/// Steps of a cluster's first provisioning.
+/// Steps of a cluster's first provisioning ([`ClusterStatus::initialization`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInitialization {
@@ -209,7 +209,7 @@ pub struct ClusterInitialization {
     pub control_plane_initialized: Option<bool>,
 }
 
-/// Counters of control plane machines.
+/// Counters of control plane machines ([`ClusterStatus::control_plane`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterControlPlaneStatus {
@@ -238,7 +238,7 @@ pub struct ClusterControlPlaneStatus {
     pub upgrade_plan: Option<Vec<UpgradeStep>>,
 }
 
-/// Counters of worker machines.
+/// Counters of worker machines ([`ClusterStatus::workers`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkersStatus {
@@ -298,11 +298,11 @@ pub enum ClusterPhase {
     Pending,
     /// The infrastructure is being provisioned.
     Provisioning,
-    /// Infrastructure and endpoint are there.
+    /// Infrastructure and endpoint exist.
     Provisioned,
     /// The cluster is being deleted.
     Deleting,
-    /// A person must help.
+    /// An administrator has to act.
     Failed,
     /// The phase cannot be determined.
     Unknown,
@@ -324,7 +324,7 @@ impl Cluster {
         self.initialization(|steps| steps.control_plane_initialized)
     }
 
-    /// The endpoint, if both host and port are set.
+    /// Host and port of the endpoint, if both are set.
     pub fn endpoint(&self) -> Option<(&str, i32)> {
         let endpoint = self
             .spec

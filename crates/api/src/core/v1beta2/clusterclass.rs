@@ -85,7 +85,7 @@ pub struct ClusterClassSpec {
     pub kubernetes_versions: Option<Vec<String>>,
 }
 
-/// Rules for the upgrade of Clusters of a class.
+/// Rules for the upgrade of Clusters of a class ([`ClusterClassSpec::upgrade`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassUpgrade {
@@ -95,7 +95,7 @@ pub struct ClassUpgrade {
     pub external: Option<ExternalUpgrade>,
 }
 
-/// Decisions of a runtime extension about upgrades.
+/// Decisions of a runtime extension about upgrades ([`ClassUpgrade::external`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExternalUpgrade {
@@ -105,7 +105,7 @@ pub struct ExternalUpgrade {
     pub generate_upgrade_plan_extension: Option<String>,
 }
 
-/// A reference to a template.
+/// Reference to a template, in [`ControlPlaneClass`] and [`MachineDeploymentClass`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassTemplate {
@@ -113,7 +113,7 @@ pub struct ClassTemplate {
     pub template_ref: VersionedReference,
 }
 
-/// Template for the names of objects.
+/// Template for the names of objects, as in [`InfrastructureClass::naming`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassNaming {
@@ -172,7 +172,7 @@ pub struct ControlPlaneClass {
     pub readiness_gates: Option<Vec<ConditionGate>>,
 }
 
-/// Health checks of the control plane machines of a class.
+/// Health checks of the control plane machines of a class ([`ControlPlaneClass::health_check`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneHealthCheckClass {
@@ -186,7 +186,7 @@ pub struct ControlPlaneHealthCheckClass {
     pub remediation: Option<ControlPlaneHealthRemediation>,
 }
 
-/// Health checks of the worker machines of a class.
+/// Health checks of the worker machines of a class ([`MachineDeploymentClass::health_check`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheckClass {
@@ -340,30 +340,30 @@ pub struct ClusterClassStatus {
 }
 
 impl ClusterClass {
-    /// The class of MachineDeployments with this name.
+    /// [`MachineDeploymentClass`] by name.
     pub fn machine_deployment(&self, class: &str) -> Option<&MachineDeploymentClass> {
         let all = self.machine_deployments();
         all.iter().find(|known| known.class == class)
     }
 
-    /// All classes of MachineDeployments.
+    /// All [`MachineDeploymentClass`]es.
     pub fn machine_deployments(&self) -> &[MachineDeploymentClass] {
         let workers = self.spec.workers.as_ref();
         let all = workers.and_then(|workers| workers.machine_deployments.as_deref());
         all.unwrap_or_default()
     }
 
-    /// The variables.
+    /// Variables of the class.
     pub fn variables(&self) -> &[ClassVariable] {
         self.spec.variables.as_deref().unwrap_or_default()
     }
 
-    /// The patches, in their order.
+    /// Patches of the class, in order.
     pub fn patches(&self) -> &[ClassPatch] {
         self.spec.patches.as_deref().unwrap_or_default()
     }
 
-    /// The references to templates, each with the path of its field.
+    /// [`VersionedReference`]s to templates, each with the path of its field.
     pub fn templates(&self) -> Vec<(String, &VersionedReference)> {
         let spec = &self.spec;
         let mut all = vec![

@@ -125,7 +125,7 @@ pub struct MachineSpec {
     pub taints: Option<Vec<MachineTaint>>,
 }
 
-/// Source of a machine's first-boot data.
+/// Source of a machine's first-boot data ([`MachineSpec::bootstrap`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
@@ -138,7 +138,7 @@ pub struct Bootstrap {
     pub data_secret_name: Option<String>,
 }
 
-/// Rules for the deletion of a machine.
+/// Rules for the deletion of a machine, as in [`MachineSpec`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeletion {
@@ -177,7 +177,7 @@ pub struct MachineTaint {
     pub propagation: TaintPropagation,
 }
 
-/// Effect of a taint on Pods that do not tolerate the taint.
+/// Effect of a [`MachineTaint`] on Pods without a toleration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
     /// Pods are not scheduled.
@@ -188,16 +188,16 @@ pub enum TaintEffect {
     NoExecute,
 }
 
-/// Propagation of a machine's taint to its Node.
+/// Propagation of a [`MachineTaint`] to the machine's Node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintPropagation {
-    /// As long as the machine has it.
+    /// The Node has the taint as long as the machine.
     Always,
-    /// Set once, when the Node appears.
+    /// The taint is set once, on a new Node.
     OnInitialization,
 }
 
-/// The template of the machines of a MachineSet or MachineDeployment.
+/// Template for the machines of a MachineSet or MachineDeployment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineTemplate {
@@ -258,7 +258,7 @@ pub struct MachineStatus {
     pub deprecated: Option<Deprecated>,
 }
 
-/// Steps of a machine's first provisioning.
+/// Steps of a machine's first provisioning ([`MachineStatus::initialization`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineInitialization {
@@ -270,7 +270,7 @@ pub struct MachineInitialization {
     pub bootstrap_data_secret_created: Option<bool>,
 }
 
-/// A machine's Node.
+/// Node of a machine ([`MachineStatus::node_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReference {
@@ -279,7 +279,7 @@ pub struct NodeReference {
     pub name: String,
 }
 
-/// System information of a Node, as in `status.nodeInfo` of the Node.
+/// System information of a Node, as in `status.nodeInfo` of the Node ([`MachineStatus::node_info`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeInfo {
@@ -311,7 +311,7 @@ pub struct NodeInfo {
     pub swap: Option<NodeSwap>,
 }
 
-/// Swap of a machine.
+/// Swap of a machine ([`NodeInfo::swap`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeSwap {
@@ -332,22 +332,22 @@ pub struct MachineAddress {
     pub address: String,
 }
 
-/// Type of an address of a machine.
+/// Type of a [`MachineAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum MachineAddressType {
     /// The host name.
     Hostname,
-    /// An address that can be reached from outside.
+    /// Address reachable from outside.
     ExternalIP,
     /// An address inside the cluster's network.
     InternalIP,
-    /// A name that can be resolved from outside.
+    /// Name resolvable from outside.
     ExternalDNS,
     /// A name inside the cluster's network.
     InternalDNS,
 }
 
-/// Progress of a machine's deletion.
+/// Progress of a machine's deletion ([`MachineStatus::deletion`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeletionStatus {
@@ -376,17 +376,17 @@ pub enum MachinePhase {
     Pending,
     /// The infrastructure is being provisioned.
     Provisioning,
-    /// Infrastructure is there, the Node is not.
+    /// Infrastructure exists, the Node does not.
     Provisioned,
-    /// The Node is there.
+    /// The Node exists.
     Running,
     /// The machine is changed in place.
     Updating,
     /// The machine is being deleted.
     Deleting,
-    /// The infrastructure is gone.
+    /// The infrastructure is deleted.
     Deleted,
-    /// A person must help.
+    /// An administrator has to act.
     Failed,
     /// The phase cannot be determined.
     Unknown,
@@ -414,7 +414,7 @@ impl Machine {
         self.initialization(|steps| steps.bootstrap_data_secret_created)
     }
 
-    /// The name of the machine's Node, if it is known.
+    /// Name of the machine's Node; `None` if not known yet.
     pub fn node_name(&self) -> Option<&str> {
         self.status
             .as_ref()?

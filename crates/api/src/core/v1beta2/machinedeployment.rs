@@ -120,17 +120,17 @@ pub struct RolloutStrategy {
     pub rolling_update: Option<RollingUpdate>,
 }
 
-/// Initiator of the replacement of machines.
+/// Initiator of the replacement of machines ([`RolloutStrategy::type_`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum RolloutType {
     /// The controller, step by step.
     #[default]
     RollingUpdate,
-    /// A person, by deleting machines.
+    /// The user, by deleting machines.
     OnDelete,
 }
 
-/// Bounds of a rolling update; numbers, or percentages of the replicas.
+/// Bounds of a rolling update: numbers, or percentages of the replicas ([`RolloutStrategy::rolling_update`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdate {
@@ -203,9 +203,9 @@ pub enum MachineDeploymentPhase {
     ScalingUp,
     /// There are too many machines.
     ScalingDown,
-    /// All machines are there.
+    /// All machines exist.
     Running,
-    /// A person must help.
+    /// An administrator has to act.
     Failed,
     /// The phase cannot be determined.
     Unknown,

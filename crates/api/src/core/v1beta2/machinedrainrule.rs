@@ -45,7 +45,7 @@ pub struct MachineDrainRuleSpec {
     pub pods: Option<Vec<DrainedPods>>,
 }
 
-/// Treatment of Pods.
+/// Treatment of selected Pods during a drain ([`MachineDrainRuleSpec::drain`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DrainRule {
@@ -56,15 +56,15 @@ pub struct DrainRule {
     pub order: Option<i32>,
 }
 
-/// Treatment of a Pod.
+/// Treatment of a Pod during a drain ([`DrainRule::behavior`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DrainBehavior {
-    /// It is evicted.
+    /// The Pod is evicted.
     #[default]
     Drain,
-    /// It stays.
+    /// The Pod stays.
     Skip,
-    /// It is never evicted; the drain waits until it has completed.
+    /// The Pod is never evicted; the drain waits for the Pod's completion.
     WaitCompleted,
 }
 

@@ -4,9 +4,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A reference to an object of a provider, in the same namespace.
+/// Reference to an object of a provider, in the same namespace.
 ///
-/// It names no version: the contract label of the kind's CRD determines which one is used.
+/// A reference has no version: the contract label on the CRD determines the version to use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ContractReference {
@@ -29,7 +29,7 @@ pub struct ContractReference {
 }
 
 impl ContractReference {
-    /// A reference to `kind` `name` of `group`.
+    /// Reference to `kind` `name` of `group`.
     pub fn new(group: &str, kind: &str, name: &str) -> Self {
         Self {
             api_group: group.to_owned(),
@@ -38,7 +38,7 @@ impl ContractReference {
         }
     }
 
-    /// The same kind under another name.
+    /// Same kind with another name.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl ContractReference {
     }
 }
 
-/// The part of the metadata that a template passes on to the objects created from it.
+/// Part of the metadata of a template for all objects created from the template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateMeta {
@@ -106,7 +106,7 @@ pub struct ConditionGate {
     pub polarity: Option<Polarity>,
 }
 
-/// Conditions under which machines are replaced although their template did not change.
+/// Conditions for a replacement of machines without a change of the template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutAfter {
@@ -156,7 +156,7 @@ pub struct LegacyCondition {
     pub message: Option<String>,
 }
 
-/// Status fields of v1beta1 that have no counterpart any more.
+/// Status fields of v1beta1 without a counterpart today.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deprecated {
@@ -165,7 +165,7 @@ pub struct Deprecated {
     pub v1beta1: Option<DeprecatedV1Beta1>,
 }
 
-/// Status fields of v1beta1 that have no counterpart any more; each kind uses some of them.
+/// Status fields of v1beta1 without a counterpart today ([`Deprecated::v1beta1`]); each kind has some.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeprecatedV1Beta1 {

@@ -8,7 +8,7 @@ use super::{
     TemplateMeta,
 };
 
-/// A cluster as a ClusterClass sees it.
+/// Cluster in terms of a ClusterClass.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Topology {
@@ -30,7 +30,7 @@ pub struct Topology {
     pub variables: Option<Vec<Variable>>,
 }
 
-/// A reference to a ClusterClass.
+/// Reference to a ClusterClass ([`Topology::class_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassReference {
@@ -49,7 +49,7 @@ pub struct ClassReference {
     pub namespace: Option<String>,
 }
 
-/// The control plane as a ClusterClass sees it.
+/// Control plane in terms of a ClusterClass ([`Topology::control_plane`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneTopology {
@@ -83,7 +83,7 @@ pub struct ControlPlaneTopology {
     pub variables: Option<VariableOverrides>,
 }
 
-/// The worker machines as a ClusterClass sees them.
+/// Worker machines in terms of a ClusterClass ([`Topology::workers`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkersTopology {
@@ -150,7 +150,7 @@ pub struct MachineDeploymentTopology {
     pub variables: Option<VariableOverrides>,
 }
 
-/// Rules for the deletion of the machines of a deployment.
+/// Rules for the deletion of the machines of a deployment ([`MachineDeploymentTopology::deletion`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentDeletionTopology {
@@ -212,7 +212,7 @@ pub struct MachinePoolTopology {
     pub variables: Option<VariableOverrides>,
 }
 
-/// Health checks of control plane machines in a topology.
+/// Health checks of control plane machines in a topology ([`ControlPlaneTopology::health_check`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneHealthCheckTopology {
@@ -227,7 +227,7 @@ pub struct ControlPlaneHealthCheckTopology {
     pub remediation: Option<ControlPlaneHealthRemediation>,
 }
 
-/// Remediation of unhealthy control plane machines: always one after the other.
+/// Remediation of unhealthy control plane machines, one at a time ([`ControlPlaneHealthCheckTopology::remediation`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlaneHealthRemediation {
@@ -239,7 +239,7 @@ pub struct ControlPlaneHealthRemediation {
     pub template_ref: Option<VersionedReference>,
 }
 
-/// Health checks of worker machines in a topology.
+/// Health checks of worker machines in a topology ([`MachineDeploymentTopology::health_check`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthCheckTopology {
@@ -296,14 +296,14 @@ pub struct UnhealthyMachineCondition {
     pub timeout_seconds: i32,
 }
 
-/// The status of a condition that makes a machine unhealthy.
+/// Status of an [`UnhealthyMachineCondition`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UnhealthyStatus {
     /// The condition is true.
     True,
-    /// It does not.
+    /// The condition is false.
     False,
-    /// Nobody knows.
+    /// The status is unknown.
     Unknown,
 }
 
@@ -364,7 +364,7 @@ pub struct RemediationTrigger {
     pub unhealthy_in_range: Option<String>,
 }
 
-/// A reference to an object in the same namespace that names its version.
+/// Reference to an object in the same namespace, including the version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionedReference {
@@ -386,7 +386,7 @@ pub struct VersionedReference {
     pub name: String,
 }
 
-/// Values of variables for one part of a topology.
+/// Values of variables for one part of a topology, as in [`ControlPlaneTopology::variables`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariableOverrides {
@@ -409,7 +409,7 @@ pub struct Variable {
     pub value: Value,
 }
 
-/// Any value.
+/// Schema for any value.
 pub(super) fn anything(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
 }

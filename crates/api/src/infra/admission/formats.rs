@@ -14,12 +14,12 @@ use crate::infra::v1beta2::{
 
 type Errors = Vec<FieldError>;
 
-/// The number of characters of a tag that Nova takes.
+/// Nova's limit for the length of a tag, in characters.
 const TAG_LENGTH: usize = 60;
-/// The number of tags that Nova takes for a server, without the two of its mark.
+/// Nova's limit for the tags of a server, less two tags of our mark.
 const TAGS: usize = 48;
 
-/// The attributes of ports in Neutron, up to a colon, that `valueSpecs` cannot set.
+/// Attributes of ports in Neutron, up to a colon, not to be set by `valueSpecs`.
 const OF_PORTS: [&str; 18] = [
     "admin_state_up",
     "allowed_address_pairs",
@@ -41,7 +41,7 @@ const OF_PORTS: [&str; 18] = [
     "trusted",
 ];
 
-/// Validates the spec of an OpenStackCluster at `path`.
+/// Validates an [`OpenStackClusterSpec`] at `path`.
 pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
     tags(&spec.tags, path, errors);
     for (index, subnet) in spec.managed_subnets.iter().enumerate() {
@@ -97,8 +97,8 @@ fn bastion(bastion: &Bastion, cluster: &OpenStackClusterSpec, path: &str, errors
     machine(spec, &path, errors);
 }
 
-/// Rejects rules of an OpenStackCluster that name the group of a bastion which is not enabled. In a template, a variable
-/// may enable it.
+/// Rejects rules of an OpenStackCluster for the group of a disabled bastion. In a template, a variable may enable the
+/// bastion.
 pub(super) fn groups_that_exist(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
     let is_enabled = spec.bastion.as_ref().is_some_and(|bastion| bastion.enabled);
     let Some(groups) = spec
@@ -120,7 +120,7 @@ pub(super) fn groups_that_exist(spec: &OpenStackClusterSpec, path: &str, errors:
     }
 }
 
-/// Validates tags that a server gets: those of its machine, and those of the cluster.
+/// Validates tags of servers, from machine and cluster.
 fn tags(all: &[String], path: &str, errors: &mut Errors) {
     for (index, tag) in all.iter().enumerate() {
         let length = tag.chars().count();
@@ -137,7 +137,7 @@ fn tags(all: &[String], path: &str, errors: &mut Errors) {
     }
 }
 
-/// Validates the spec of an OpenStackMachine at `path`.
+/// Validates an [`OpenStackMachineSpec`] at `path`.
 pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Errors) {
     tags(&spec.tags, path, errors);
     let is_open = |port: &PortOpts| port.fields.enable_port_security == Some(false);
@@ -168,7 +168,7 @@ pub(super) fn machine(spec: &OpenStackMachineSpec, path: &str, errors: &mut Erro
     }
 }
 
-/// Validates the spec of an OpenStackFloatingIPPool at `path`.
+/// Validates an [`OpenStackFloatingIPPoolSpec`] at `path`.
 pub(super) fn pool(spec: &OpenStackFloatingIPPoolSpec, path: &str, errors: &mut Errors) {
     let mut known = BTreeSet::new();
     for (index, text) in spec.pre_allocated_floating_ips.iter().enumerate() {
@@ -215,7 +215,7 @@ fn machine_port(port: &PortOpts, path: &str, errors: &mut Errors) {
     }
 }
 
-/// Rejects two subnets of one family: servers would have an address in one of them only.
+/// Rejects two subnets of one family: servers would have an address in only one.
 fn one_of_each_family(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
     let of = |subnet: &SubnetSpec| Some(subnet.cidr.parse::<IpNet>().ok()?.addr().is_ipv4());
     if let [first, second, ..] = subnets
@@ -230,8 +230,8 @@ fn one_of_each_family(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
     }
 }
 
-/// Rejects modes that Neutron refuses: those of an IPv4 subnet, two that differ, and addresses from hardware addresses in
-/// another prefix than one of 64 bits.
+/// Rejects modes refused by Neutron: modes on an IPv4 subnet, two different modes, and addresses from hardware
+/// addresses in a prefix other than 64 bits.
 fn modes(subnet: &SubnetSpec, net: IpNet, path: &str, errors: &mut Errors) {
     let modes = [
         ("ipv6RAMode", subnet.ipv6_ra_mode),
@@ -350,7 +350,7 @@ fn security_groups(groups: &ManagedSecurityGroups, path: &str, errors: &mut Erro
     }
 }
 
-/// The lists of rules, by their fields.
+/// Lists of [`SecurityGroupRule`]s, with the names of their fields.
 fn rules_of(groups: &ManagedSecurityGroups) -> [(&'static str, &[SecurityGroupRule]); 3] {
     [
         (

@@ -1,5 +1,5 @@
-//! Identity annotations cannot be changed or removed: resources in the cloud are found by them. Without them, resources
-//! would be created a second time, or never deleted.
+//! Immutability of identity annotations: resources in the cloud are found by identity. Otherwise resources would be
+//! created a second time, or never deleted.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::names::{
     CLUSTER_IDENTITY_ANNOTATION, MACHINE_IDENTITY_ANNOTATION, POOL_IDENTITY_ANNOTATION, is_uuid,
 };
 
-/// An error for each identity annotation that an update would change or remove. Allowed are setting an absent one,
-/// replacing a value that is not an identity, and removing the finalizer, even without the annotation.
+/// Errors for identity annotations changed or removed by an update. Permitted: setting an absent one, replacing an
+/// invalid value, and removing the finalizer, even without the annotation.
 pub(super) fn check(change: Change<'_>) -> Vec<FieldError> {
     let annotation = |object: &Value, name: &str| {
         let value = object.pointer("/metadata/annotations")?.get(name)?.as_str();

@@ -1,42 +1,42 @@
-//! The fields that may change after creation, and their rules.
+//! Mutable fields, and the rules for their changes.
 
 use serde_json::{Map, Value};
 
 use crate::change::FieldError;
 
-/// How a field may change.
+/// Rule for the changes of a field.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// In any way.
+    /// Any change is permitted.
     Freely,
-    /// If this function accepts the change; its error is the reason why not.
+    /// The function decides; its error is the reason against the change.
     If(fn(&Change<'_>) -> Result<(), String>),
 }
 
-/// The change of one field: its value before and after, and both objects.
+/// [`Change`] of one field: old and new value, and both objects.
 pub(super) struct Change<'a> {
     old: Option<&'a Value>,
     new: Option<&'a Value>,
     old_object: &'a Value,
 }
 
-/// The rows of a mutability table: the path of a field below the spec (`[]` stands for any index) and its rule.
+/// Rows of a mutability table: path of a field below the spec (`[]` stands for any index), and its [`Rule`].
 type Table = &'static [(&'static str, Rule)];
 
-/// OpenStackMachine: all other fields are immutable (and so is identityRef.region, by a CEL rule).
+/// Mutable fields of OpenStackMachine (identityRef.region is immutable by a CEL rule).
 pub(super) const MACHINE: Table = &[
     ("providerID", Rule::Freely),
     ("identityRef", Rule::Freely),
     ("ports[].allowedAddressPairs", Rule::Freely),
 ];
 
-/// OpenStackServer (and identityRef.region is immutable by a CEL rule).
+/// Mutable fields of OpenStackServer (identityRef.region is immutable by a CEL rule).
 pub(super) const SERVER: Table = &[("identityRef", Rule::Freely)];
 
-/// OpenStackMachineTemplate.
+/// Mutable fields of OpenStackMachineTemplate.
 pub(super) const MACHINE_TEMPLATE: Table = &[("ports[].allowedAddressPairs", Rule::Freely)];
 
-/// OpenStackCluster (and identityRef.region is immutable by a CEL rule).
+/// Mutable fields of OpenStackCluster (identityRef.region is immutable by a CEL rule).
 const CLUSTER: Table = &[
     ("managedSubnets[].dnsNameservers", Rule::Freely),
     ("subnets[]", Rule::If(same_subnet)),
@@ -60,7 +60,7 @@ pub(super) fn cluster(old: &Value, new: &Value, errors: &mut Vec<FieldError>) {
     nothing_but(old, new, "spec", CLUSTER, errors);
 }
 
-/// Validates that below `spec` only fields changed that `table` allows.
+/// Rejects changes below `spec` to fields outside the [`Table`].
 pub(super) fn nothing_but(
     old: &Value,
     new: &Value,
@@ -131,7 +131,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Compares a missing object as an empty one, so that errors have the paths of the members.
+    /// Compares a missing object as an empty one: errors get the paths of the members.
     fn members(
         &mut self,
         old: Option<&Map<String, Value>>,
@@ -152,7 +152,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether `path` matches a table row: `ports[2].tags` matches `ports[].tags`.
+/// True if `path` matches a table row: `ports[2].tags` matches `ports[].tags`.
 fn matches(row: &str, path: &str) -> bool {
     let mut plain = String::with_capacity(path.len());
     let mut inside = false;
@@ -168,7 +168,7 @@ fn matches(row: &str, path: &str) -> bool {
     row == plain
 }
 
-/// Fields for which this value is equivalent to absence.
+/// Fields with a value equivalent to absence.
 const SAME_AS_ABSENT: &[(&str, bool)] = &[
     ("enableExternalNetwork", true),
     ("apiServer.enableFloatingIP", true),
@@ -179,8 +179,8 @@ const SAME_AS_ABSENT: &[(&str, bool)] = &[
     ("ports[].profile.trustedVF", false),
 ];
 
-/// The value without what is equivalent to an absent field: nulls, empty strings, lists and objects, 0, and the fields
-/// of [`SAME_AS_ABSENT`]. The Go provider's types do not distinguish these either.
+/// Value without equivalents of absence: nulls, empty strings, lists and objects, 0, and fields of [`SAME_AS_ABSENT`].
+/// The types of the Go provider do not distinguish these either.
 fn settled(value: &Value, path: &str) -> Value {
     let nothing = |value: &Value, path: &str| match value {
         Value::Null => true,
@@ -210,7 +210,7 @@ fn settled(value: &Value, path: &str) -> Value {
     }
 }
 
-/// Removes `trunk` of every port with the value of the machine, which is the default of ports.
+/// Removes `trunk` of every port with the value of the machine, the default for ports.
 fn inherit_trunk(spec: &mut Value) {
     let trunk = spec.get("trunk") == Some(&Value::Bool(true));
     let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
@@ -221,7 +221,7 @@ fn inherit_trunk(spec: &mut Value) {
     }
 }
 
-/// The path of a member of the object at `path`.
+/// Path of a member of the object at `path`.
 fn below(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

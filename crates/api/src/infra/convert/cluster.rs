@@ -1,11 +1,11 @@
-//! The spec of a cluster.
+//! Conversion of the spec of a cluster.
 
 use serde_json::{Value, json};
 
 use super::machine;
 use crate::conversion::fields::{Done, Fields, inverted, nested, rename, within};
 
-/// Fields that are grouped in v1beta2: the name in v1beta1, the group, and the name in it.
+/// Fields grouped in v1beta2: name in v1beta1, group, and name inside.
 const GROUPED: &[(&str, &str, &str)] = &[
     ("networkMTU", "managedNetwork", "mtu"),
     (
@@ -24,9 +24,9 @@ const GROUPED: &[(&str, &str, &str)] = &[
     ),
     ("apiServerLoadBalancer", "apiServer", "managedLoadBalancer"),
 ];
-/// The names of a field that is not grouped.
+/// Names of a field outside of groups.
 const EXTERNAL: (&str, &str) = ("disableExternalNetwork", "enableExternalNetwork");
-/// The names of the security group rules for all nodes.
+/// Names of the security group rules for all nodes.
 const RULES: (&str, &str) = (
     "allNodesSecurityGroupRules",
     "clusterNodesSecurityGroupRules",
@@ -35,7 +35,7 @@ const RULES: (&str, &str) = (
 /// From v1beta1 to v1beta2.
 pub(super) fn up(fields: &mut Fields) -> Done {
     for (old, group, new) in GROUPED {
-        // An empty list contains no address; in v1beta2 the field is then absent.
+        // An empty list has no address; in v1beta2 the field is then absent.
         if let Some(value) = fields.remove(*old).filter(|value| *value != json!([])) {
             nested(fields, &[group]).insert((*new).to_owned(), turned(old, value));
         }
@@ -81,7 +81,7 @@ fn turned(old: &str, value: Value) -> Value {
     }
 }
 
-/// v1beta1 writes an unknown endpoint as an empty host and port 0.
+/// Removes an unknown endpoint of v1beta1: empty host and port 0.
 fn endpoint_up(fields: &mut Fields) {
     if let Some(Value::Object(endpoint)) = fields.get_mut("controlPlaneEndpoint") {
         endpoint.retain(|_, value| *value != json!("") && *value != json!(0));

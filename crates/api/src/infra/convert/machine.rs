@@ -1,10 +1,10 @@
-//! The spec of a machine, and its ports.
+//! Conversion of the spec of a machine, and of ports.
 
 use serde_json::{Value, json};
 
 use crate::conversion::fields::{Done, Fields, each, inverted};
 
-/// The field for port security in v1beta1 and in v1beta2.
+/// Field for port security in v1beta1 and in v1beta2.
 const SECURITY: (&str, &str) = ("disablePortSecurity", "enablePortSecurity");
 
 /// From v1beta1 to v1beta2.
@@ -36,12 +36,12 @@ pub(super) fn down(fields: &mut Fields) -> Done {
     Ok(())
 }
 
-/// The ports in `fields`, from v1beta1 to v1beta2.
+/// Ports in `fields`, from v1beta1 to v1beta2.
 pub(super) fn ports_up(fields: &mut Fields) {
     each(fields, "ports", |port| invert(port, SECURITY.0, SECURITY.1));
 }
 
-/// The inverse of [`ports_up`].
+/// Inverse of [`ports_up`].
 pub(super) fn ports_down(fields: &mut Fields) {
     each(fields, "ports", |port| invert(port, SECURITY.1, SECURITY.0));
 }

@@ -1,6 +1,6 @@
-//! The versions before v1beta1, as tables of the moves from each to the next one.
+//! Versions before v1beta1, as tables of [`Move`]s from each to its successor.
 //!
-//! The tables generate docs/guides/versions.md (`cargo xtask codegen`).
+//! `cargo xtask codegen` generates docs/guides/versions.md from the tables.
 
 mod filters;
 mod machine;
@@ -13,10 +13,10 @@ use crate::conversion::moves::Move::{self, Formed, Inside, Joint, New, Old, Rena
 use crate::conversion::moves::rows;
 use crate::conversion::{Older, Row};
 
-/// The versions, oldest first.
+/// Versions, oldest first.
 pub(crate) const VERSIONS: [&str; 4] = crate::crds::OLDER_VERSIONS;
 
-/// True if an `apiVersion` of this group is one of them.
+/// True for an `apiVersion` of this group among the [`VERSIONS`].
 pub(super) fn is_older(api_version: &Value) -> bool {
     let version = api_version.as_str().and_then(|text| text.split_once('/'));
     version.is_some_and(|(_, version)| VERSIONS.contains(&version))
@@ -34,7 +34,7 @@ const fn step(
     }
 }
 
-/// OpenStackCluster.
+/// Steps of OpenStackCluster.
 pub(super) static CLUSTER: [Older; 4] = [
     step(VERSIONS[0], CLUSTER_4, Some(CLUSTER_STATUS_4)),
     step(VERSIONS[1], CLUSTER_5, Some(CLUSTER_STATUS_5)),
@@ -42,7 +42,7 @@ pub(super) static CLUSTER: [Older; 4] = [
     step(VERSIONS[3], CLUSTER_7, Some(CLUSTER_STATUS_7)),
 ];
 
-/// OpenStackClusterTemplate.
+/// Steps of OpenStackClusterTemplate.
 pub(super) static CLUSTER_TEMPLATE: [Older; 4] = [
     step(VERSIONS[0], &[Inside("template.spec", CLUSTER_4)], None),
     step(VERSIONS[1], &[Inside("template.spec", CLUSTER_5)], None),
@@ -50,7 +50,7 @@ pub(super) static CLUSTER_TEMPLATE: [Older; 4] = [
     step(VERSIONS[3], &[Inside("template.spec", CLUSTER_7)], None),
 ];
 
-/// OpenStackMachine.
+/// Steps of OpenStackMachine.
 pub(super) static MACHINE: [Older; 4] = [
     step(VERSIONS[0], machine::SPEC_4, Some(MACHINE_STATUS_4)),
     step(VERSIONS[1], machine::SPEC_5, Some(&[])),
@@ -58,7 +58,7 @@ pub(super) static MACHINE: [Older; 4] = [
     step(VERSIONS[3], machine::SPEC_7, Some(MACHINE_STATUS_7)),
 ];
 
-/// OpenStackMachineTemplate.
+/// Steps of OpenStackMachineTemplate.
 pub(super) static MACHINE_TEMPLATE: [Older; 4] = [
     step(
         VERSIONS[0],
@@ -82,7 +82,7 @@ pub(super) static MACHINE_TEMPLATE: [Older; 4] = [
     ),
 ];
 
-/// The rows of the documentation of a step of OpenStackCluster and OpenStackMachine: spec, then status.
+/// [`Row`]s for a step of OpenStackCluster and OpenStackMachine: spec, then status.
 pub(crate) fn documented(version: usize) -> Vec<(&'static str, Vec<Row>)> {
     let of = |kind: &'static str, steps: &'static [Older]| {
         let step = steps.get(version)?;

@@ -1,4 +1,4 @@
-//! Status: that of v1beta1 is computed from v1beta2.
+//! Conversion of the status: v1beta1 is computed from v1beta2.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::machine::{ports_down, ports_up};
 use crate::conversion::fields::{Done, Fields, rename, within};
 
-/// The reason for v1beta1 conditions without one: `metav1.Condition` requires it.
+/// Reason for v1beta1 conditions without one; `metav1.Condition` requires a reason.
 const NO_REASON: &str = "NoReasonReported";
-/// The type of the condition for the API server's address, in v1beta1 and in v1beta2.
+/// Type of the condition for the API server's address, in v1beta1 and in v1beta2.
 const INGRESS: (&str, &str) = ("APIServerIngressReadyCondition", "APIServerIngressReady");
-/// The load balancer in v1beta1 and in v1beta2.
+/// Load balancer in v1beta1 and in v1beta2.
 const BALANCER: (&str, &str) = ("apiServerLoadBalancer", "apiServerManagedLoadBalancer");
-/// Fields of v1beta1 that are no longer written.
+/// Fields of v1beta1 no longer written.
 const GONE: &[&str] = &["failureReason", "failureMessage"];
 
 pub(super) fn cluster_up(fields: &mut Fields) -> Done {
@@ -82,7 +82,7 @@ pub(super) fn machine_down(fields: &mut Fields) -> Done {
     })
 }
 
-/// Converts the status of a machine template, of which only the conditions differ.
+/// Converts the status of a machine template: only the conditions differ.
 pub(super) fn template_up(fields: &mut Fields) -> Done {
     let Some(Value::Array(old)) = fields.get_mut("conditions").map(Value::take) else {
         return Ok(());
@@ -142,7 +142,7 @@ fn replace(fields: &mut Fields, name: &str, from: &str, to: &str) {
     }
 }
 
-/// The field `ready` of v1beta1: the Ready condition or, while there is none, the initial provisioning.
+/// Field `ready` of v1beta1: the Ready condition or, if absent, the initial provisioning.
 fn ready(fields: &Fields) -> bool {
     let conditions = fields.get("conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();

@@ -1,6 +1,6 @@
-//! The schemas of the versions before v1beta1, from a table of their fields.
+//! Schemas of the versions before v1beta1, from a table of fields.
 //!
-//! No controller reads these versions, so there are no types of them.
+//! No controller reads these versions, so there are no types.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use crate::infra::convert::older::VERSIONS;
 
 const TABLE: &str = include_str!("older.txt");
-/// The number in the name of the first version.
+/// Number in the name of the first version.
 const FIRST: usize = 4;
 
-/// A field in the table.
+/// Field in the table.
 struct Field<'a> {
     name: &'a str,
     type_: &'a str,
     versions: (usize, usize),
 }
 
-/// The definitions with the older versions alone, oldest first, in the place of their own.
+/// [`CustomResourceDefinition`]s with the older versions alone, oldest first.
 pub(super) fn definitions(current: &[CustomResourceDefinition]) -> Vec<CustomResourceDefinition> {
     let types = types();
     let older = |definition: &CustomResourceDefinition| {

@@ -1,12 +1,13 @@
-//! v1beta1 has the types of v1beta2, without the limits that v1beta2 added.
+//! Relaxed schemas of v1beta1: the types of v1beta2, without newer limits.
 //!
-//! Objects that the Go provider accepts in v1beta1 are accepted here; docs/reference/validation.md lists the differences.
+//! Objects accepted by the Go provider in v1beta1 are accepted here; docs/reference/validation.md lists the
+//! differences.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// Strings that must not be empty in v1beta1 either, by the end of their path.
+/// Strings never empty, even in v1beta1, by the end of their path.
 const NOT_EMPTY: &[&str] = &[
     "spec.flavor",
     "spec.flavorID",
@@ -22,10 +23,10 @@ const NOT_EMPTY: &[&str] = &[
     ".conditions[].reason",
     ".conditions[].message",
 ];
-/// Lists that may have duplicates in v1beta1, in a status and in `remoteManagedGroups`.
+/// Lists with possible duplicates in v1beta1, in a status and in `remoteManagedGroups`.
 const NOT_A_SET: &[&str] = &["tags", "ips", "allowedCIDRs"];
 
-/// Removes the limits that v1beta2 added from the schema of a kind.
+/// Removes the limits of v1beta2 from the schema of a kind.
 pub(super) fn relax(schema: &mut JSONSchemaProps) {
     for (name, part) in schema.properties.iter_mut().flatten() {
         walk(part, name, name == "status");
@@ -55,7 +56,7 @@ fn walk(schema: &mut JSONSchemaProps, path: &str, in_status: bool) {
     }
 }
 
-/// Allows an empty host and port 0, which are an unknown endpoint.
+/// Allows an empty host and port 0: an unknown endpoint.
 fn endpoint(schema: &mut JSONSchemaProps) {
     schema.min_properties = None;
     for property in schema.properties.iter_mut().flat_map(|p| p.values_mut()) {

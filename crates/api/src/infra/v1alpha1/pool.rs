@@ -1,4 +1,4 @@
-//! OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims.
+//! [`OpenStackFloatingIPPool`]: floating IPs for IPAddressClaims.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -61,9 +61,9 @@ pub struct OpenStackFloatingIPPoolSpec {
 /// Fate of an address that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReclaimPolicy {
-    /// It answers another claim later, and is deleted with the pool.
+    /// The floating IP serves a later claim, and is deleted with the pool.
     Retain,
-    /// It is deleted, unless it was there before the pool.
+    /// The floating IP is deleted, unless older than the pool.
     Delete,
 }
 

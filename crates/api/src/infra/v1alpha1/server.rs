@@ -1,4 +1,4 @@
-//! OpenStackServer: a server that needs neither a Machine nor a Cluster.
+//! [`OpenStackServer`]: server without Machine and Cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -120,7 +120,7 @@ pub struct OpenStackServerSpec {
     pub scheduler_hint_additional_properties: Vec<SchedulerHint>,
 }
 
-/// A Secret in the same namespace.
+/// Secret in the same namespace ([`OpenStackServerSpec::user_data_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct UserDataRef {
@@ -131,7 +131,7 @@ pub struct UserDataRef {
 }
 
 impl OpenStackServerSpec {
-    /// The same as the spec of a machine, of which a server is one without Machine and Cluster.
+    /// Spec of a machine with the same fields: a server is a machine without Machine and Cluster.
     pub fn as_machine(&self) -> OpenStackMachineSpec {
         let spec = self.clone();
         let filter = |name| FlavorParam::Filter(FlavorFilter { name });

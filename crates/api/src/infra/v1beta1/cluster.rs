@@ -1,4 +1,4 @@
-//! OpenStackCluster in v1beta1: flat fields for network, router and API server, and conditions with a severity.
+//! [`OpenStackCluster`] in v1beta1: flat fields for network, router and API server, and conditions with a severity.
 
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ pub struct OpenStackClusterSpec {
     pub identity_ref: IdentityRef,
 }
 
-/// The security groups that are created for the nodes of a cluster.
+/// Security groups created for the nodes of a cluster ([`OpenStackClusterSpec::managed_security_groups`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedSecurityGroups {
@@ -275,7 +275,7 @@ pub struct OpenStackClusterStatus {
     pub failure_message: Option<String>,
 }
 
-/// A condition of Cluster API's v1beta1.
+/// Condition of Cluster API's v1beta1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {

@@ -1,4 +1,4 @@
-//! OpenStackMachine in v1beta1: the flavor is a name or an id, and port security is disabled rather than enabled.
+//! [`OpenStackMachine`] in v1beta1: the flavor is a name or an id, and port security is disabled rather than enabled.
 
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -179,7 +179,7 @@ pub struct OpenStackMachineStatus {
     pub failure_message: Option<String>,
 }
 
-/// The ids that the references of a machine's spec stand for.
+/// Ids of the resources in the references of a machine's spec ([`OpenStackMachineStatus::resolved`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolvedMachine {
     /// The server group.
@@ -239,7 +239,7 @@ pub struct PortOpts {
     pub fields: ResolvedPortFields,
 }
 
-/// The fields of a port that are sent to Neutron as they are.
+/// Fields of a port sent to Neutron without change ([`PortOpts::fields`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {

@@ -1,4 +1,4 @@
-//! v1beta1 of the templates from which Cluster API creates OpenStackClusters and OpenStackMachines.
+//! v1beta1 of the templates for OpenStackClusters and OpenStackMachines.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct OpenStackClusterTemplateSpec {
     pub template: OpenStackClusterTemplateResource,
 }
 
-/// The OpenStackCluster to create.
+/// OpenStackCluster to create ([`OpenStackClusterTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackClusterTemplateResource {
     /// Its spec. Immutable.
@@ -56,7 +56,7 @@ pub struct OpenStackMachineTemplateSpec {
     pub template: OpenStackMachineTemplateResource,
 }
 
-/// The OpenStackMachine to create.
+/// OpenStackMachine to create ([`OpenStackMachineTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
     /// Its spec. Immutable but for the ports' allowed address pairs.

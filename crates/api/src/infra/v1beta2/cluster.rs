@@ -1,4 +1,4 @@
-//! OpenStackCluster: network, security groups and API endpoint of one Cluster.
+//! [`OpenStackCluster`]: network, security groups and API endpoint of one Cluster.
 
 use std::collections::BTreeMap;
 
@@ -158,16 +158,16 @@ pub struct SubnetSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ipv6Mode {
-    /// Addresses follow from announced prefix and hardware address.
+    /// Addresses from announced prefix and hardware address.
     Slaac,
-    /// Addresses come from DHCP.
+    /// Addresses from DHCP.
     Dhcpv6Stateful,
-    /// Addresses as with `slaac`, and the rest from DHCP.
+    /// Addresses as in `slaac`, other settings from DHCP.
     Dhcpv6Stateless,
 }
 
 impl Ipv6Mode {
-    /// The word in Neutron.
+    /// Word in Neutron.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Slaac => "slaac",
@@ -322,7 +322,7 @@ impl Default for LoadBalancer {
     }
 }
 
-/// The health monitor of the API server's load balancer.
+/// Health monitor of the API server's [`LoadBalancer`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadBalancerMonitor {
@@ -348,7 +348,7 @@ pub struct LoadBalancerMonitor {
     pub max_retries_down: Option<i32>,
 }
 
-/// Where the API server is reached.
+/// Host and port of the API server ([`OpenStackClusterSpec::control_plane_endpoint`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 pub struct ControlPlaneEndpoint {
@@ -364,7 +364,7 @@ pub struct ControlPlaneEndpoint {
     pub port: Option<i32>,
 }
 
-/// The security groups that are created for the nodes of a cluster.
+/// Security groups created for the nodes of a cluster ([`OpenStackClusterSpec::managed_security_groups`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedSecurityGroups {
@@ -401,7 +401,7 @@ pub struct DefaultRule {
     pub cidrs: Vec<String>,
 }
 
-/// A default rule of security groups.
+/// Default rule of security groups ([`DefaultRule::name`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(clippy::upper_case_acronyms)] // The names are the serialized values.
 pub enum DefaultRuleName {
@@ -411,7 +411,7 @@ pub enum DefaultRuleName {
     NodePorts,
     /// Connections to SSH of the bastion.
     SSH,
-    /// All that nodes and bastion send.
+    /// All traffic sent by nodes and bastion.
     Egress,
 }
 
@@ -459,7 +459,7 @@ pub struct SecurityGroupRule {
     pub remote_managed_groups: Vec<ManagedGroup>,
 }
 
-/// The direction of traffic.
+/// Direction of traffic ([`SecurityGroupRule::direction`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -562,7 +562,7 @@ pub struct OpenStackClusterStatus {
     pub bastion: Option<BastionStatus>,
 }
 
-/// A network.
+/// Network, as in [`OpenStackClusterStatus::external_network`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatus {
     /// Its name; may be empty in the cloud, and is left out then.
@@ -579,7 +579,7 @@ pub struct NetworkStatus {
     pub tags: Vec<String>,
 }
 
-/// A network with its subnets.
+/// Network with its subnets ([`OpenStackClusterStatus::network`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatusWithSubnets {
     /// Its name; may be empty in the cloud, and is left out then.
@@ -622,7 +622,7 @@ pub struct Subnet {
     pub tags: Vec<String>,
 }
 
-/// A router.
+/// Router of a cluster ([`OpenStackClusterStatus::router`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterStatus {
     /// Its name; may be empty in the cloud, and is left out then.
@@ -699,7 +699,7 @@ pub struct FailureDomain {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A security group.
+/// Security group, as in [`OpenStackClusterStatus::control_plane_security_group`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecurityGroupStatus {
     /// Its name.

@@ -1,4 +1,4 @@
-//! OpenStackMachine: one server for one Machine of Cluster API.
+//! [`OpenStackMachine`]: one server for one Machine of Cluster API.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -149,7 +149,7 @@ pub struct OpenStackMachineStatus {
     pub failure_domain: Option<String>,
 }
 
-/// The first provisioning of an infrastructure object (Cluster API contract v1beta2).
+/// First provisioning of an infrastructure object (Cluster API contract v1beta2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Initialization {
     /// Whether it is complete; never set back to false.
@@ -171,7 +171,7 @@ pub struct MachineAddress {
     pub address: String,
 }
 
-/// The ids that the references of a machine's spec stand for.
+/// Ids of the resources in the references of a machine's spec ([`OpenStackMachineStatus::resolved`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResolvedMachine {
     /// The server group.
@@ -195,7 +195,7 @@ pub struct ResolvedMachine {
     pub ports: Vec<ResolvedPortSpec>,
 }
 
-/// The ids of the resources that were created for a machine.
+/// Ids of the resources created for a machine ([`OpenStackMachineStatus::resources`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineResources {
     /// The ports, in the order of the spec.
@@ -229,7 +229,7 @@ pub struct ServerMetadata {
     pub value: String,
 }
 
-/// The volume that a server boots from.
+/// Boot volume of a server ([`OpenStackMachineSpec::root_volume`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RootVolume {
     /// Size in GiB.
@@ -266,7 +266,7 @@ pub struct VolumeAvailabilityZone {
     pub name: Option<String>,
 }
 
-/// Where the name of a volume's availability zone comes from.
+/// Source of the name of a volume's zone ([`VolumeAvailabilityZone::from`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum VolumeZoneSource {
     /// From `name`.
@@ -294,7 +294,7 @@ pub struct AdditionalBlockDevice {
     pub storage: BlockDeviceStorage,
 }
 
-/// Where a further disk is stored.
+/// Storage of a further disk ([`AdditionalBlockDevice::storage`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDeviceStorage {
     /// On the hypervisor or in a volume.
@@ -305,7 +305,7 @@ pub struct BlockDeviceStorage {
     pub volume: Option<BlockDeviceVolume>,
 }
 
-/// Where a further disk is stored.
+/// Kind of a [`BlockDeviceStorage`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum StorageType {
     /// On the hypervisor.
@@ -314,7 +314,7 @@ pub enum StorageType {
     Volume,
 }
 
-/// The volume of a further disk.
+/// Volume of a further disk ([`BlockDeviceStorage::volume`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockDeviceVolume {
     /// The volume type; the cloud's default when absent.
@@ -328,7 +328,7 @@ pub struct BlockDeviceVolume {
     pub availability_zone: Option<VolumeAvailabilityZone>,
 }
 
-/// The pool that a machine's floating IP is taken from.
+/// Pool with the floating IP of a machine ([`OpenStackMachineSpec::floating_ip_pool_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 #[serde(rename_all = "camelCase")]
@@ -359,7 +359,7 @@ pub struct SchedulerHint {
     pub value: SchedulerHintValue,
 }
 
-/// The value of a scheduler hint: the member that `type` names.
+/// Value of a scheduler hint, in the member named by `type` ([`SchedulerHint::value`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = [
     {
@@ -392,7 +392,7 @@ pub struct SchedulerHintValue {
     pub string: Option<String>,
 }
 
-/// The type of a scheduler hint's value.
+/// Type of a [`SchedulerHintValue`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub enum HintType {
     /// A boolean.

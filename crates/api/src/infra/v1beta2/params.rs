@@ -1,4 +1,4 @@
-//! References to resources of the cloud: by id, by filter, and to the credentials for it.
+//! References to resources of the cloud, by id or filter, and to credentials.
 
 use std::borrow::Cow;
 
@@ -36,17 +36,17 @@ pub struct IdentityRef {
     pub region: Option<String>,
 }
 
-/// What an [`IdentityRef`] names.
+/// Kind of object in an [`IdentityRef`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum IdentityType {
-    /// A Secret in the namespace of the referring object, with the keys `clouds.yaml` and, if need be, `cacert`.
+    /// A Secret in the namespace of the referring object, with the keys `clouds.yaml` and, optionally, `cacert`.
     #[default]
     Secret,
-    /// A cluster-scoped OpenStackClusterIdentity, which names a Secret and who may use it.
+    /// A cluster-scoped OpenStackClusterIdentity, with a Secret and a selector of permitted namespaces.
     ClusterIdentity,
 }
 
-/// A resource of the cloud, by its id or by a filter that exactly one resource must match.
+/// Resource of the cloud, by id or by a filter with exactly one match.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -60,7 +60,7 @@ pub enum Param<F> {
     Filter(F),
 }
 
-/// A reference as it is stored: the Go types leave out an empty filter.
+/// [`Param`] as stored: the Go types leave out an empty filter.
 #[derive(Deserialize)]
 struct ByIdOrFilter<F> {
     #[serde(default, deserialize_with = "given::text")]
@@ -84,7 +84,7 @@ impl<F: Default> Default for Param<F> {
 }
 
 impl<F> Param<F> {
-    /// The id, if this is one.
+    /// Id, unless a filter.
     pub fn id(&self) -> Option<&str> {
         match self {
             Param::Id(id) => Some(id),
@@ -92,7 +92,7 @@ impl<F> Param<F> {
         }
     }
 
-    /// The filter, if this is one.
+    /// Filter, unless an id.
     pub fn filter(&self) -> Option<&F> {
         match self {
             Param::Id(_) => None,
@@ -119,15 +119,15 @@ impl<F: JsonSchema> JsonSchema for Param<F> {
     }
 }
 
-/// A network.
+/// Reference to a network.
 pub type NetworkParam = Param<NetworkFilter>;
-/// A router.
+/// Reference to a router.
 pub type RouterParam = Param<NetworkFilter>;
-/// A security group.
+/// Reference to a security group.
 pub type SecurityGroupParam = Param<NetworkFilter>;
 /// A subnet.
 pub type SubnetParam = Param<SubnetFilter>;
-/// A server group.
+/// Reference to a server group.
 pub type ServerGroupParam = Param<ServerGroupFilter>;
 
 /// Selects networks, routers or security groups; every given member must match.
@@ -236,19 +236,19 @@ pub struct ServerGroupFilter {
     pub name: Option<String>,
 }
 
-/// An image: its id, a filter that exactly one image matches, or an ORC `Image` in the same namespace.
+/// Image: by id, by a filter with exactly one match, or as an ORC `Image` in the same namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "ImageAsStored")]
 pub enum ImageParam {
-    /// The image's id.
+    /// Id of the image.
     Id(String),
-    /// A filter that selects the image.
+    /// Filter for exactly one image.
     Filter(ImageFilter),
-    /// An Image of the OpenStack Resource Controller.
+    /// Image of the OpenStack Resource Controller.
     ImageRef(ImageRef),
 }
 
-/// A reference as it is stored: the Go types leave out an empty filter.
+/// [`ImageParam`] as stored: the Go types leave out an empty filter.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ImageAsStored {
@@ -320,13 +320,13 @@ pub struct ImageRef {
     pub name: String,
 }
 
-/// A flavor: its id, which is any text, or a filter.
+/// Flavor: by id, with any text, or by filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "ByIdOrFilter<FlavorFilter>")]
 pub enum FlavorParam {
-    /// The flavor's id.
+    /// Id of the flavor.
     Id(String),
-    /// A filter that selects the flavor.
+    /// Filter for exactly one flavor.
     Filter(FlavorFilter),
 }
 

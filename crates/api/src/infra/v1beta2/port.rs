@@ -1,4 +1,4 @@
-//! Ports of machines: as specified, and as resolved.
+//! Ports of machines: [`PortOpts`] as specified, [`ResolvedPortSpec`] as resolved.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub struct PortOpts {
     pub fields: ResolvedPortFields,
 }
 
-/// The fields of a port that are sent to Neutron as they are.
+/// Fields of a port sent to Neutron without change ([`PortOpts::fields`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {
@@ -97,7 +97,7 @@ pub struct AddressPair {
     pub mac_address: Option<String>,
 }
 
-/// The binding profile of a port.
+/// Binding profile of a port ([`ResolvedPortFields::profile`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BindingProfile {
     /// Hardware offload by Open vSwitch.

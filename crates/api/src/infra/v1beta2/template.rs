@@ -1,4 +1,4 @@
-//! Templates from which Cluster API creates OpenStackClusters and OpenStackMachines.
+//! Templates for OpenStackClusters and OpenStackMachines.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct OpenStackClusterTemplateSpec {
     pub template: OpenStackClusterTemplateResource,
 }
 
-/// The OpenStackCluster to create.
+/// OpenStackCluster to create ([`OpenStackClusterTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackClusterTemplateResource {
     /// Labels and annotations of the OpenStackCluster. Mutable.
@@ -40,7 +40,7 @@ pub struct OpenStackClusterTemplateResource {
     pub spec: OpenStackClusterSpec,
 }
 
-/// The metadata of objects of a template.
+/// Metadata for objects from a template ([`OpenStackClusterTemplateResource::metadata`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 pub struct ObjectMeta {
@@ -71,7 +71,7 @@ pub struct OpenStackMachineTemplateSpec {
     pub template: OpenStackMachineTemplateResource,
 }
 
-/// The OpenStackMachine to create.
+/// OpenStackMachine to create ([`OpenStackMachineTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
     /// Its spec. Immutable but for the ports' allowed address pairs.
@@ -95,7 +95,7 @@ pub struct OpenStackMachineTemplateStatus {
     pub node_info: Option<NodeInfo>,
 }
 
-/// The node of a machine.
+/// Node of a machine ([`OpenStackMachineTemplateStatus::node_info`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("minProperties" = 1))]
 #[serde(rename_all = "camelCase")]

@@ -1,4 +1,4 @@
-//! ClusterClass.
+//! Edits of ClusterClass.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub(in crate::core::crd) fn cluster_class(root: &mut Value) {
     if let Some(fields) = spec.as_object_mut() {
         fields.remove("required");
     }
-    // These two are younger than the other fields, and have the same schema in both versions.
+    // Both fields are younger than the others, with the same schema in both versions.
     set(spec, "kubernetesVersions", versions);
     set(spec, "upgrade", upgrade);
     let infrastructure = property(spec, "infrastructure");

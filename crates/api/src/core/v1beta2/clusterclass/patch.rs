@@ -62,7 +62,7 @@ pub struct PatchSelector {
     pub match_resources: MatchResources,
 }
 
-/// Places of a class.
+/// Places of a class for a patch ([`PatchSelector::match_resources`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MatchResources {
@@ -80,7 +80,7 @@ pub struct MatchResources {
     pub machine_pool_class: Option<MatchClasses>,
 }
 
-/// Classes of workers, by name.
+/// Classes of workers, by name ([`MatchResources::machine_deployment_class`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MatchClasses {
@@ -113,7 +113,7 @@ pub struct JsonPatch {
     pub value_from: Option<PatchValue>,
 }
 
-/// The operations of a JSON patch that classes may use.
+/// Operation of a JSON patch in a class ([`JsonPatch::op`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PatchOperation {
@@ -137,7 +137,7 @@ impl PatchOperation {
     }
 }
 
-/// Source of the value of a change: one of the two.
+/// Source of the value of a change: a variable or a template ([`JsonPatch::value_from`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchValue {
@@ -172,7 +172,7 @@ pub struct ExternalPatch {
     pub settings: Option<BTreeMap<String, String>>,
 }
 
-/// Reads a value that is in the object, `null` included.
+/// Reads a present value, `null` included.
 fn present<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(source).map(Some)
 }

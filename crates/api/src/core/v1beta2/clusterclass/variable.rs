@@ -24,7 +24,7 @@ pub struct ClassVariable {
     pub schema: VariableSchema,
 }
 
-/// Schema of a variable: valid values, and defaults.
+/// Schema of a variable: valid values, and defaults ([`ClassVariable::schema`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableSchema {
     /// A structural schema, as those of CustomResourceDefinitions.
@@ -69,8 +69,8 @@ pub struct ClassStatusDefinition {
     pub schema: VariableSchema,
 }
 
-/// The schema of a schema: of its fields only the outermost are described, since schemas of CustomResourceDefinitions
-/// cannot refer to themselves.
+/// Schema of a schema. Only the outermost fields are described: schemas of CustomResourceDefinitions cannot be
+/// recursive.
 fn schema_of_schemas(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let any = || json!({ "x-kubernetes-preserve-unknown-fields": true });
     let flag = || json!({ "type": "boolean" });

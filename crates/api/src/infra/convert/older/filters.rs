@@ -1,4 +1,4 @@
-//! Filters by which networks, subnets, routers and security groups are found: flat before v1beta1, an id or a filter since.
+//! Filters for networks, subnets, routers and security groups: flat before v1beta1, an id or a filter since.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use crate::conversion::fields::Fields;
 use crate::conversion::moves::Move::{self, Formed, Joint, Old, Renamed};
 use crate::conversion::moves::{down, unique, up};
 
-/// The rule of a parameter, for the documentation.
+/// Rule of a parameter, for the documentation.
 pub(super) const PARAM: &str = "id alone if there is one, otherwise filter";
 
-/// The rule of security groups in v1alpha6.
+/// Rule of security groups in v1alpha6.
 pub(super) const GROUPS: &str = "uuid, name and filter become one filter, uuid as its id; limit, marker and the order of results are dropped";
 
 const TENANT: Move = Joint {
@@ -64,7 +64,7 @@ pub(super) const ROUTER_IP_6: &[Move] = &[Formed {
     down: |subnet| Some(deep(subnet, &[])),
 }];
 
-/// The fields of a filter in v1alpha7, and in v1beta1.
+/// Fields of a filter in v1alpha7, and in v1beta1.
 const FILTER_7: &[Move] = &[
     Renamed("projectId", "projectID"),
     Renamed("gateway_ip", "gatewayIP"),
@@ -85,7 +85,7 @@ const fn tags(name: &'static str) -> Move {
     }
 }
 
-/// A value that is not empty.
+/// Value unless empty.
 pub(super) fn given(value: Value) -> Option<Value> {
     let is_empty = match &value {
         Value::String(text) => text.is_empty(),
@@ -98,7 +98,7 @@ pub(super) fn given(value: Value) -> Option<Value> {
     (!is_empty).then_some(value)
 }
 
-/// Tags in a list; those that are empty are left out.
+/// Tags as a list, without empty ones.
 fn split(value: Value) -> Option<Value> {
     let Value::String(text) = &value else {
         return Some(value);
@@ -117,7 +117,7 @@ fn joined(value: Value) -> Option<Value> {
     given(json!(tags.join(",")))
 }
 
-/// A filter of v1alpha7 as the parameter of v1beta1; none if nothing is set.
+/// Filter of v1alpha7 as the parameter of v1beta1; `None` if empty.
 pub(super) fn network_up(filter: Value) -> Option<Value> {
     let Value::Object(mut fields) = filter else {
         return Some(filter);
@@ -125,7 +125,7 @@ pub(super) fn network_up(filter: Value) -> Option<Value> {
     if let Some(id) = fields.remove("id").and_then(given) {
         return Some(json!({ "id": id }));
     }
-    // The table has no move that fails.
+    // No move in the table can fail.
     let _ = up(&mut fields, FILTER_7);
     let fields = without_empty(fields);
     (!fields.is_empty()).then(|| json!({ "filter": fields }))
@@ -136,7 +136,7 @@ fn without_empty(fields: Fields) -> Fields {
     fields.into_iter().filter_map(given).collect()
 }
 
-/// The inverse of [`network_up`].
+/// Inverse of [`network_up`].
 pub(super) fn network_down(parameter: Value) -> Option<Value> {
     let Value::Object(mut fields) = parameter else {
         return Some(parameter);
@@ -150,12 +150,12 @@ pub(super) fn network_down(parameter: Value) -> Option<Value> {
     given(Value::Object(without_empty(flat)))
 }
 
-/// The same for a subnet, whose fields have other names.
+/// Like [`network_up`], for the fields of a subnet.
 pub(super) fn subnet_up(filter: Value) -> Option<Value> {
     network_up(filter)
 }
 
-/// The inverse of [`subnet_up`].
+/// Inverse of [`subnet_up`].
 pub(super) fn subnet_down(parameter: Value) -> Option<Value> {
     network_down(parameter)
 }
@@ -168,7 +168,7 @@ pub(super) fn groups_up(groups: Value) -> Option<Value> {
     Some(items.into_iter().filter_map(network_up).collect())
 }
 
-/// The inverse of [`groups_up`].
+/// Inverse of [`groups_up`].
 pub(super) fn groups_down(groups: Value) -> Option<Value> {
     let Value::Array(items) = groups else {
         return Some(groups);
@@ -189,7 +189,7 @@ pub(super) fn security_groups_up(groups: Value) -> Option<Value> {
     )
 }
 
-/// The inverse of [`security_groups_up`].
+/// Inverse of [`security_groups_up`].
 pub(super) fn security_groups_down(groups: Value) -> Option<Value> {
     let Value::Array(items) = groups else {
         return Some(groups);
@@ -198,7 +198,7 @@ pub(super) fn security_groups_down(groups: Value) -> Option<Value> {
     Some(items.into_iter().map(deep).collect())
 }
 
-/// `{uuid, name, filter: {…}}` as one filter: what stands outside of it takes precedence.
+/// Flattens `{uuid, name, filter: {…}}` to one filter; fields outside of `filter` take precedence.
 pub(super) fn flat(value: Value, moves: &[Move]) -> Value {
     let Value::Object(mut fields) = value else {
         return value;
@@ -216,7 +216,7 @@ pub(super) fn flat(value: Value, moves: &[Move]) -> Value {
     Value::Object(filter)
 }
 
-/// A filter as `{uuid, filter: {…}}`; the fields of `outside` stand beside the filter.
+/// Filter as `{uuid, filter: {…}}`; the fields of `outside` are siblings of `filter`.
 pub(super) fn deep(value: Value, outside: &[&str]) -> Value {
     let Value::Object(mut filter) = value else {
         return value;

@@ -1,4 +1,4 @@
-//! The spec of a machine, and its ports.
+//! Moves of the spec of a machine, and of ports.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::network;
 use crate::conversion::fields::Fields;
 use crate::conversion::moves::Move::{self, Formed, Inside, Joint, New, Old, Renamed, Set, Text};
 
-/// The longest key and value of a server's metadata, in characters.
+/// Maximum length of key and value in a server's metadata, in characters.
 const METADATA: usize = 255;
 
 pub(super) const SPEC_4: &[Move] = &[
@@ -227,7 +227,7 @@ pub(super) const SPEC_7: &[Move] = &[
     ),
 ];
 
-/// The filters of a port that are ids, as such.
+/// Converts the filters of a port with nothing but an id to ids.
 fn filters_by_uuid(port: &mut Fields) {
     let filters = port.get("securityGroupFilters").and_then(Value::as_array);
     let uuid = |filter: &Value| {
@@ -296,7 +296,7 @@ fn profile_down(profile: Value) -> Option<Value> {
     given(Value::Object(old))
 }
 
-/// Ports in the place of networks. The fixed IP of a network had no effect.
+/// Turns networks into ports. The fixed IP of a network had no effect.
 fn networks_up(machine: &mut Fields) {
     let Some(Value::Array(networks)) = machine.remove("networks") else {
         return;
@@ -368,7 +368,7 @@ fn metadata_up(metadata: Value) -> Option<Value> {
         return Some(metadata);
     };
     let cut = |text: &str| text.chars().take(METADATA).collect::<String>();
-    // Of keys that begin alike, the first is kept.
+    // The first of keys with the same start is kept.
     let mut list = BTreeMap::new();
     for (key, value) in metadata {
         let value = value.as_str().map(cut).map_or(value, Value::from);
@@ -414,7 +414,7 @@ fn root_volume_down(volume: Value) -> Option<Value> {
     Some(Value::Object(fields))
 }
 
-/// An availability zone of v1alpha7: none is that of the machine.
+/// Availability zone of v1alpha7; without one, the zone of the machine.
 fn zone_up(volume: &mut Fields) {
     let zone = match volume.remove("availabilityZone").and_then(given) {
         Some(name) => json!({"from": "Name", "name": name}),

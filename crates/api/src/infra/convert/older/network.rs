@@ -1,4 +1,4 @@
-//! Fields of a cluster that depend on each other.
+//! Joint conversions of fields of a cluster.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::filters::{given, subnet_down, subnet_up};
 use crate::conversion::fields::Fields;
 use crate::conversion::moves::unique;
 
-/// The type of the credentials in v1beta1 that is no Secret; v1alpha7 has it as the kind.
+/// Type of credentials in v1beta1 other than a Secret; in v1alpha7 the kind.
 const IDENTITY: &str = "ClusterIdentity";
 
-/// Credentials of v1alpha7: the name of the cloud stands beside them.
+/// Credentials of v1alpha7, with the name of the cloud in a separate field.
 pub(super) fn identity_up(fields: &mut Fields) {
     let cloud = fields.remove("cloudName").and_then(given);
     let mut identity = match fields.remove("identityRef") {
@@ -25,7 +25,7 @@ pub(super) fn identity_up(fields: &mut Fields) {
     }
 }
 
-/// The same for a machine, which without credentials has those of its cluster.
+/// Credentials of a machine; without any, the cluster's apply.
 pub(super) fn machine_identity_up(fields: &mut Fields) {
     let name = fields.get("identityRef").and_then(|it| it.get("name"));
     if name.is_some_and(|name| given(name.clone()).is_some()) {
@@ -36,7 +36,7 @@ pub(super) fn machine_identity_up(fields: &mut Fields) {
     }
 }
 
-/// The inverse of [`machine_identity_up`].
+/// Inverse of [`machine_identity_up`].
 pub(super) fn machine_identity_down(fields: &mut Fields) {
     let name = fields.get("identityRef").and_then(|it| it.get("name"));
     if name.is_some_and(|name| given(name.clone()).is_some()) {
@@ -46,7 +46,7 @@ pub(super) fn machine_identity_down(fields: &mut Fields) {
     }
 }
 
-/// The inverse of [`identity_up`].
+/// Inverse of [`identity_up`].
 pub(super) fn identity_down(fields: &mut Fields) {
     let Some(Value::Object(identity)) = fields.get_mut("identityRef") else {
         return;
@@ -65,17 +65,17 @@ pub(super) fn identity_down(fields: &mut Fields) {
     fields.extend(cloud.map(|cloud| ("cloudName".to_owned(), cloud)));
 }
 
-/// A subnet as a list of subnets.
+/// Subnet as a list of subnets.
 pub(super) fn subnets_up(subnet: Value) -> Option<Value> {
     subnet_up(subnet).map(|subnet| json!([subnet]))
 }
 
-/// The first of a list of subnets.
+/// First subnet of a list.
 pub(super) fn subnets_down(subnets: Value) -> Option<Value> {
     first(subnets).and_then(subnet_down)
 }
 
-/// The first element of a list.
+/// First element of a list.
 pub(super) fn first(list: Value) -> Option<Value> {
     match list {
         Value::Array(items) => items.into_iter().next(),
@@ -83,7 +83,7 @@ pub(super) fn first(list: Value) -> Option<Value> {
     }
 }
 
-/// The subnet that is created for the cluster.
+/// Subnet created for the cluster, as a list.
 pub(super) fn managed_subnets_up(fields: &mut Fields) {
     let cidr = fields.remove("nodeCidr").and_then(given);
     let servers = fields.remove("dnsNameservers").and_then(given);
@@ -95,7 +95,7 @@ pub(super) fn managed_subnets_up(fields: &mut Fields) {
     fields.insert("managedSubnets".to_owned(), json!([subnet]));
 }
 
-/// The inverse of [`managed_subnets_up`].
+/// Inverse of [`managed_subnets_up`].
 pub(super) fn managed_subnets_down(fields: &mut Fields) {
     let Some(Value::Object(mut subnet)) = fields.remove("managedSubnets").and_then(first) else {
         return;
@@ -108,7 +108,7 @@ pub(super) fn managed_subnets_down(fields: &mut Fields) {
     fields.extend(servers.map(|servers| ("dnsNameservers".to_owned(), servers)));
 }
 
-/// The rules that the security groups of v1alpha7 have besides their own.
+/// Built-in rules of the security groups of v1alpha7.
 fn legacy_rules() -> Value {
     let rule = |name: &str, protocol: &str| {
         json!({"name": name, "description": format!("Created by cluster-api-provider-openstack - {name}"),
@@ -122,13 +122,13 @@ fn legacy_rules() -> Value {
     json!([bgp, rule("IP-in-IP (calico)", "4")])
 }
 
-/// The security groups that are created for the cluster.
+/// Security groups created for the cluster.
 pub(super) fn security_groups_up(fields: &mut Fields) {
     let all = fields.remove("allowAllInClusterTraffic");
     let managed = fields.remove("managedSecurityGroups");
     match managed {
         Some(Value::Bool(true)) => {}
-        // Of the newer version already.
+        // Already in the form of the newer version.
         Some(Value::Object(groups)) => {
             fields.insert("managedSecurityGroups".to_owned(), Value::Object(groups));
             return;
@@ -143,7 +143,7 @@ pub(super) fn security_groups_up(fields: &mut Fields) {
     fields.insert("managedSecurityGroups".to_owned(), Value::Object(groups));
 }
 
-/// The inverse of [`security_groups_up`].
+/// Inverse of [`security_groups_up`].
 pub(super) fn security_groups_down(fields: &mut Fields) {
     let Some(Value::Object(mut groups)) = fields.remove("managedSecurityGroups") else {
         return;
@@ -153,7 +153,7 @@ pub(super) fn security_groups_down(fields: &mut Fields) {
     fields.extend(all.map(|all| ("allowAllInClusterTraffic".to_owned(), all)));
 }
 
-/// The load balancer of the API server, which v1alpha7 has only if something is set.
+/// Load balancer of the API server; in v1alpha7 absent if empty.
 pub(super) fn balancer_up(fields: &mut Fields) {
     if let Some(Value::Object(balancer)) = fields.get_mut("apiServerLoadBalancer") {
         for name in ["additionalPorts", "allowedCidrs"] {
@@ -167,7 +167,7 @@ pub(super) fn balancer_up(fields: &mut Fields) {
     }
 }
 
-/// The inverse of [`balancer_up`].
+/// Inverse of [`balancer_up`].
 pub(super) fn balancer_down(fields: &mut Fields) {
     if let Some(Value::Object(balancer)) = fields.get_mut("apiServerLoadBalancer") {
         let known = ["additionalPorts", "allowedCidrs", "enabled", "provider"];
@@ -176,7 +176,7 @@ pub(super) fn balancer_down(fields: &mut Fields) {
     set_balancer(fields);
 }
 
-/// The load balancer without empty fields; it is removed if nothing is set.
+/// Load balancer without empty fields, removed if empty.
 fn set_balancer(fields: &mut Fields) -> Option<&mut Fields> {
     let balancer = fields.get_mut("apiServerLoadBalancer")?.as_object_mut()?;
     balancer.retain(|_, value| given(value.take()).map(|it| *value = it).is_some());
