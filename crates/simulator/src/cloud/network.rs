@@ -1,5 +1,6 @@
 //! Neutron v2.0 with ML2/OVN.
 
+mod address_scopes;
 mod automatic;
 mod extensions;
 mod extra_routes;
@@ -10,6 +11,7 @@ mod quotas;
 mod resource;
 mod routers;
 mod security;
+mod subnet_pools;
 mod subnets;
 mod tags;
 mod trunks;
@@ -29,6 +31,8 @@ pub(crate) fn routes(routes: &mut Routes) {
     let mut table = routes.of(Service::Network);
     networks::routes(&mut table);
     subnets::routes(&mut table);
+    subnet_pools::routes(&mut table);
+    address_scopes::routes(&mut table);
     ports::routes(&mut table);
     routers::routes(&mut table);
     security::routes(&mut table);

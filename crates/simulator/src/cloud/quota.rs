@@ -67,7 +67,7 @@ pub(crate) fn limits(service: Service) -> &'static [Limit] {
                     ),
                     limit("trunk", -1, Count(Kind::Trunk)),
                     limit("rbac_policy", 10, Nothing),
-                    limit("subnetpool", -1, Nothing),
+                    limit("subnetpool", -1, Count(Kind::SubnetPool)),
                 ]
             }
         }

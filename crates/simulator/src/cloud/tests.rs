@@ -19,6 +19,7 @@ mod paging;
 mod properties;
 mod routes;
 mod secrets;
+mod subnet_pools;
 mod trusts;
 mod volume;
 mod volume_attach;

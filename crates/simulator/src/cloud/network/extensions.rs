@@ -67,8 +67,6 @@ const ALIASES: &[&str] = &[
 
 /// Collections without resources: path, key.
 const EMPTY: &[(&str, &str)] = &[
-    ("/v2.0/subnetpools", "subnetpools"),
-    ("/v2.0/address-scopes", "address_scopes"),
     ("/v2.0/address-groups", "address_groups"),
     ("/v2.0/rbac-policies", "rbac_policies"),
     ("/v2.0/agents", "agents"),

@@ -159,6 +159,14 @@ fn present(state: &State, who: &Who, doc: &mut Doc) {
         .map(|s| json!(s.text("id")))
         .collect();
     doc.set("subnets", subnets);
+    for subnet in state.by(Kind::Subnet, "network_id", doc.text("id")) {
+        let pool = state.get(Kind::SubnetPool, subnet.text("subnetpool_id"));
+        let scope = pool.filter(|pool| pool.given("address_scope_id"));
+        if let Some(pool) = scope {
+            let name = format!("ipv{}_address_scope", subnet.number("ip_version"));
+            doc.set(&name, pool.text("address_scope_id"));
+        }
+    }
     let project = doc.text("project_id").to_owned();
     doc.set("tenant_id", project);
     if !who.admin() {

@@ -1,12 +1,14 @@
 //! Subnets: prefixes, gateways, allocation pools.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
 use super::resource::{Resource, merge, owner_only, referenced, routes as standard, with_tenant};
+use super::subnet_pools::{self, SUBNET_POOL};
 use super::{automatic, ports};
 use crate::cloud::addresses::{from_number, to_number};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
@@ -93,9 +95,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
             "(rule:create_subnet and rule:network_owner) is disallowed by policy",
         ));
     }
-    let Ok(net) = doc.text("cidr").parse::<IpNet>() else {
-        return Err(invalid("cidr or subnetpool_id must be specified"));
-    };
+    let (net, pool) = prefix(call, &mut doc)?;
     let version = if net.addr().is_ipv4() { 4 } else { 6 };
     if doc.number("ip_version") != version {
         let message = format!(
@@ -107,6 +107,7 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
     automatic::check(&doc, &net)?;
     name_servers(&doc)?;
     no_overlap(call.state, network.text("id"), &net)?;
+    one_pool(call.state, network.text("id"), version, pool.as_deref())?;
     let gateway = gateway(&doc, &net)?;
     doc.set(
         "gateway_ip",
@@ -125,6 +126,72 @@ pub(crate) fn create(call: &mut Call<'_>, mut doc: Doc) -> Result<Doc, Fault> {
         address_for_metadata(call.state, &doc);
     }
     Ok(doc)
+}
+
+/// Returns the prefix of a new subnet, and the pool that it is from, if any.
+fn prefix(call: &Call<'_>, doc: &mut Doc) -> Result<(IpNet, Option<Arc<Doc>>), Fault> {
+    let is_default = doc.remove("use_default_subnetpool") == Some(Value::Bool(true));
+    let certain = doc.text("cidr").parse::<IpNet>();
+    if certain.is_ok() && doc.contains_key("prefixlen") {
+        return Err(invalid("cidr and prefixlen must not be supplied together"));
+    }
+    if is_default && doc.given("subnetpool_id") {
+        return Err(invalid(
+            "subnetpool_id and use_default_subnetpool cannot both be specified",
+        ));
+    }
+    let version = doc.number("ip_version");
+    if is_default {
+        let found = subnet_pools::default(call.state, version);
+        let none = || invalid(&format!("No default subnetpool found for IPv{version}"));
+        doc.set("subnetpool_id", found.ok_or_else(none)?);
+    }
+    if !doc.given("subnetpool_id") {
+        let none = |_| invalid("a subnetpool must be specified in the absence of a cidr");
+        return Ok((certain.map_err(none)?, None));
+    }
+    if certain.is_err() && doc.given("allocation_pools") {
+        return Err(invalid(
+            "allocation_pools allowed only for specific subnet requests",
+        ));
+    }
+    let pool = referenced(call, &SUBNET_POOL, doc.text("subnetpool_id"))?;
+    let net = subnet_pools::allocate(call, &pool, doc)?;
+    doc.remove("prefixlen");
+    doc.set("cidr", net.to_string());
+    Ok((net, Some(pool)))
+}
+
+/// Returns a [`Fault`] if subnets of one family in a network would be from different pools that share no address scope.
+fn one_pool(state: &State, network: &str, version: i64, new: Option<&Doc>) -> Result<(), Fault> {
+    let id = new.map(|pool| pool.text("id")).unwrap_or_default();
+    let scope = |pool: &Doc| pool.text("address_scope_id").to_owned();
+    for other in state.by(Kind::Subnet, "network_id", network) {
+        let pool = state.get(Kind::SubnetPool, other.text("subnetpool_id"));
+        let of_network = pool.as_deref().map(scope).filter(|scope| !scope.is_empty());
+        if other.number("ip_version") != version || other.text("subnetpool_id") == id {
+            continue;
+        }
+        match (&of_network, new) {
+            (Some(known), Some(new)) if scope(new) == *known => {}
+            (Some(_), Some(_)) => {
+                return Err(Fault::new(
+                    400,
+                    "NetworkAddressScopeAffinityError",
+                    "Subnets of the same address family hosted on the same network must all participate in the same \
+                     address scope.",
+                ));
+            }
+            _ => {
+                return Err(Fault::new(
+                    400,
+                    "NetworkSubnetPoolAffinityError",
+                    "Subnets hosted on the same network must be allocated from the same subnet pool.",
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn update(_: &mut Call<'_>, old: &Doc, new: &mut Doc, changes: &Doc) -> Result<(), Fault> {

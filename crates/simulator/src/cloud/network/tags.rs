@@ -1,10 +1,10 @@
-//! Tags of networks, subnets, ports, routers, security groups, floating IPs and trunks (extension standard-attr-tag).
+//! Tags of networks, subnets, subnet pools, ports, routers, security groups, floating IPs and trunks (extension standard-attr-tag).
 
 use http::Method;
 use serde_json::{Value, json};
 
 use super::resource::{Resource, bump};
-use super::{floating, networks, ports, routers, security, subnets, trunks};
+use super::{floating, networks, ports, routers, security, subnet_pools, subnets, trunks};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::Fields;
 use crate::cloud::fault::Fault;
@@ -12,7 +12,7 @@ use crate::cloud::route::{Access, Table};
 
 /// Registers the operations.
 pub(crate) fn routes(table: &mut Table<'_>) {
-    let all: [(&'static str, &'static str, &'static Resource); 7] = [
+    let all: [(&'static str, &'static str, &'static Resource); 8] = [
         (
             "/v2.0/networks/{id}/tags",
             "/v2.0/networks/{id}/tags/{tag}",
@@ -22,6 +22,11 @@ pub(crate) fn routes(table: &mut Table<'_>) {
             "/v2.0/subnets/{id}/tags",
             "/v2.0/subnets/{id}/tags/{tag}",
             &subnets::SUBNET,
+        ),
+        (
+            "/v2.0/subnetpools/{id}/tags",
+            "/v2.0/subnetpools/{id}/tags/{tag}",
+            &subnet_pools::SUBNET_POOL,
         ),
         (
             "/v2.0/ports/{id}/tags",
