@@ -13,5 +13,5 @@ pub use create::{
 pub use resource::{
     AddressPair, AllocationPool, Extension, ExtraRoute, FixedIp, FloatingIp, HostRoute, Network,
     NetworkQuota, Port, Router, RouterGateway, SecurityGroup, SecurityGroupRule, SubPort, Subnet,
-    Trunk,
+    SubnetPool, Trunk,
 };

@@ -12,7 +12,9 @@ use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery}
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, ImageQuery};
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
-use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::network::{
+    Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, SubnetPool, Trunk,
+};
 use crate::service::Service;
 use crate::session::Session;
 use crate::volume::{
@@ -83,6 +85,11 @@ fetch! {
     // Includes shared and external networks of other projects.
     Network: |inner| inner.polling.network().networks(&[]).await;
     Subnet: |inner| inner.polling.network().subnets(&[]).await;
+    SubnetPool: |inner| match inner.polling.network().subnet_pools(&[]).await {
+        // A cloud without the extension has no pools.
+        Err(error) if error.is_absent() => Ok(Vec::new()),
+        result => result,
+    };
     Extension: |inner| inner.polling.network().extensions().await;
     LoadBalancer: |inner| balanced!(inner, load_balancers);
     Listener: |inner| balanced!(inner, listeners);

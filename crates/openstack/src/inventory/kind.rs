@@ -13,7 +13,9 @@ use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
 use crate::error::Result;
 use crate::image::Image;
 use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
-use crate::network::{Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, Trunk};
+use crate::network::{
+    Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, SubnetPool, Trunk,
+};
 use crate::volume::{
     Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
 };
@@ -123,6 +125,8 @@ kinds! {
     Networks networks Network, Calm;
     /// Subnets of the visible networks.
     Subnets subnets Subnet, Calm;
+    /// Subnet pools: the project's own, and shared ones.
+    SubnetPools subnet_pools SubnetPool, Slow;
     /// Routers.
     Routers routers Router, Calm;
     /// Security groups with their rules.

@@ -9,7 +9,8 @@ use crate::loadbalancer::{
     LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider, Reference,
 };
 use crate::network::{
-    Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet, Trunk,
+    Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet,
+    SubnetPool, Trunk,
 };
 use crate::volume::{
     Backup, GroupSnapshot, GroupType, Snapshot, Volume, VolumeGroup, VolumeType, VolumeZone,
@@ -153,6 +154,12 @@ resource!(
     tags = |item| -> &[String] { &item.tags },
     description = |item| -> &str { &item.description },
     parent = |item| -> Option<&str> { filled(&item.network_id) },
+);
+resource!(
+    SubnetPool,
+    SubnetPools,
+    tags = |item| -> &[String] { &item.tags },
+    description = |item| -> &str { &item.description },
 );
 resource!(
     Router,

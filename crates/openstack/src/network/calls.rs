@@ -11,7 +11,7 @@ use super::create::{
 };
 use super::resource::{
     AddressPair, Extension, ExtraRoute, FloatingIp, Network, NetworkQuotas, Port, Router,
-    SecurityGroup, SecurityGroupRule, SubPort, Subnet, Trunk,
+    SecurityGroup, SecurityGroupRule, SubPort, Subnet, SubnetPool, Trunk,
 };
 use crate::call::Call;
 use crate::error::Result;
@@ -138,6 +138,15 @@ impl Networking {
     pub async fn delete_subnet(&self, id: &str) -> Result<()> {
         self.session
             .done(Call::delete(Service::Network, "/subnets/{id}", &[id]))
+            .await
+    }
+
+    /// Lists the subnet pools: those of the project, and shared ones.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn subnet_pools(&self, filter: Filter<'_>) -> Result<Vec<SubnetPool>> {
+        self.list("/subnetpools", "subnetpools", filter, SubnetPool::FIELDS)
             .await
     }
 

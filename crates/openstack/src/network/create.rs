@@ -46,10 +46,17 @@ pub struct SubnetCreate {
     pub name: String,
     /// Id of the network.
     pub network_id: String,
-    /// Address range (CIDR).
+    /// Address range (CIDR); chosen from the subnet pool if empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub cidr: String,
     /// 4 or 6.
     pub ip_version: u8,
+    /// Subnet pool that the range is from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnetpool_id: Option<String>,
+    /// Prefix length of a range that Neutron chooses; the default of the subnet pool if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefixlen: Option<u8>,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// Network.
@@ -77,6 +78,8 @@ pub struct Subnet {
     pub host_routes: Vec<HostRoute>,
     /// True if DHCP is on.
     pub enable_dhcp: bool,
+    /// Subnet pool of the range, if it is from one.
+    pub subnetpool_id: Option<String>,
     /// Tags.
     pub tags: Vec<String>,
     /// Free text.
@@ -97,10 +100,72 @@ impl Subnet {
         "allocation_pools",
         "host_routes",
         "enable_dhcp",
+        "subnetpool_id",
         "tags",
         "description",
         "project_id",
     ];
+}
+
+/// Subnet pool: prefixes out of which subnets get theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubnetPool {
+    /// Id.
+    pub id: String,
+    /// Name; not unique.
+    pub name: String,
+    /// 4 or 6.
+    pub ip_version: u8,
+    /// Prefixes (CIDR).
+    pub prefixes: Vec<String>,
+    /// Prefix length of a subnet that asks for none.
+    #[serde(deserialize_with = "length")]
+    pub default_prefixlen: u8,
+    /// Prefix length of the largest subnet.
+    #[serde(deserialize_with = "length")]
+    pub min_prefixlen: u8,
+    /// Prefix length of the smallest subnet.
+    #[serde(deserialize_with = "length")]
+    pub max_prefixlen: u8,
+    /// True if the pool is visible to all projects.
+    pub shared: bool,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Free text.
+    pub description: String,
+    /// Id of the owning project.
+    pub project_id: String,
+}
+
+impl SubnetPool {
+    pub(super) const FIELDS: &[&str] = &[
+        "id",
+        "name",
+        "ip_version",
+        "prefixes",
+        "default_prefixlen",
+        "min_prefixlen",
+        "max_prefixlen",
+        "shared",
+        "tags",
+        "description",
+        "project_id",
+    ];
+}
+
+/// A prefix length, which Neutron answers as a text, and as a number after a change.
+fn length<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Length {
+        Number(u8),
+        Text(String),
+    }
+    match Length::deserialize(deserializer)? {
+        Length::Number(number) => Ok(number),
+        Length::Text(text) => text.parse().map_err(D::Error::custom),
+    }
 }
 
 /// Range of addresses.
