@@ -197,6 +197,7 @@ async fn view(inventory: &Inventory) -> openstack::Result<Arc<View>> {
         Kind::Images,
         Kind::Zones,
         Kind::ServerGroups,
+        Kind::SubnetPools,
         Kind::Quotas,
     ];
     if inventory.session().has(Service::LoadBalancer).await? {

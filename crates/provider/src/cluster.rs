@@ -15,6 +15,7 @@ pub(crate) mod prepare;
 pub mod request;
 pub mod rules;
 mod status;
+pub mod subnet_pools;
 mod teardown;
 
 use std::borrow::Cow;
@@ -235,6 +236,7 @@ async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
     let kinds = apply::kinds(cloud, balancer.is_some(), false).await;
     let mut kinds = kinds.to_vec();
     kinds.extend(placement::is_used(object).then_some(Kind::ServerGroups));
+    kinds.extend(subnet_pools::are_asked_for(object).then_some(Kind::SubnetPools));
     if let Some(balancer) = balancer {
         let is_asked = balancer.provider.is_some() || known.is_none();
         kinds.extend(is_asked.then_some(Kind::Providers));

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use api::infra::v1beta2::SubnetSpec;
+
 /// A family of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // The names are self-explanatory.
@@ -17,6 +19,14 @@ impl Family {
     /// The family of a CIDR or address.
     pub fn of(text: &str) -> Self {
         match text.contains(':') {
+            true => Self::Six,
+            false => Self::Four,
+        }
+    }
+
+    /// The family of a subnet to create.
+    pub fn of_subnet(subnet: &SubnetSpec) -> Self {
+        match subnet.is_ipv6() {
             true => Self::Six,
             false => Self::Four,
         }

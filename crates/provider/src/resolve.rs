@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use api::infra::v1beta2::{
     FlavorParam, ImageParam, NetworkFilter, NetworkParam, Param, SecurityGroupParam,
-    ServerGroupParam, SubnetFilter, SubnetParam,
+    ServerGroupParam, SubnetFilter, SubnetParam, SubnetPoolParam,
 };
 use openstack::compute::{Flavor, ServerGroup};
 use openstack::image::Image;
 use openstack::inventory::{Resource, Table};
-use openstack::network::{Network, Router, SecurityGroup, Subnet};
+use openstack::network::{Network, Router, SecurityGroup, Subnet, SubnetPool};
 use openstack::{Kind, View};
 use serde_json::Value;
 
@@ -104,6 +104,16 @@ pub(crate) fn router<'v>(
     param: &NetworkParam,
 ) -> Result<&'v Arc<Router>, NotFound> {
     one(&view.routers, param, "router", |filter, item| {
+        matches_filter(filter, item, &item.project_id)
+    })
+}
+
+/// The subnet pool that `param` selects.
+pub(crate) fn subnet_pool<'v>(
+    view: &'v View,
+    param: &SubnetPoolParam,
+) -> Result<&'v Arc<SubnetPool>, NotFound> {
+    one(&view.subnet_pools, param, "subnet pool", |filter, item| {
         matches_filter(filter, item, &item.project_id)
     })
 }

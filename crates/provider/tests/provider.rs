@@ -66,6 +66,9 @@ mod retries;
 #[path = "provider/servers.rs"]
 mod servers;
 
+#[path = "provider/subnets.rs"]
+mod subnets;
+
 #[path = "provider/trouble.rs"]
 mod trouble;
 

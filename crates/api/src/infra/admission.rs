@@ -6,6 +6,7 @@
 mod formats;
 mod identity;
 mod mutability;
+mod subnets;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

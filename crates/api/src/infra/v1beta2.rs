@@ -24,7 +24,7 @@ pub use machine::{
 pub use params::{
     FlavorFilter, FlavorParam, IdentityRef, IdentityType, ImageFilter, ImageParam, ImageRef,
     NetworkFilter, NetworkParam, Param, RouterParam, SecurityGroupParam, ServerGroupFilter,
-    ServerGroupParam, SubnetFilter, SubnetParam,
+    ServerGroupParam, SubnetFilter, SubnetParam, SubnetPoolParam,
 };
 pub use port::{
     AddressPair, BindingProfile, FixedIp, PortOpts, ResolvedFixedIp, ResolvedPortFields,

@@ -242,11 +242,16 @@ fn room(needs: &Needs, view: &View) -> Vec<Room> {
 
 /// The addresses of the managed subnet, of which each machine needs one, and so do router, load balancer and DHCP.
 fn addresses(cluster: &Cluster, infra: &OpenStackCluster, view: &View) -> Option<Room> {
-    let cidr = &infra.spec.managed_subnets.first()?.cidr;
+    let network = infra.status.as_ref()?.network.as_ref()?;
+    let given = &infra.spec.managed_subnets.first()?.cidr;
+    // The range of a subnet from a pool is known once the subnet exists.
+    let cidr = match given.is_empty() {
+        true => &network.subnets.first()?.cidr,
+        false => given,
+    };
     let IpNet::V4(net) = cidr.parse().ok()? else {
         return None;
     };
-    let network = infra.status.as_ref()?.network.as_ref()?;
     let used = view.ports.iter();
     let used = used.filter(|port| port.network_id == network.id).count();
     let new: usize = cluster

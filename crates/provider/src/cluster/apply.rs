@@ -12,6 +12,7 @@ use load_balancing::Action;
 use super::observed::{Known, Observed};
 use super::plan::{Plan, Step};
 use super::request::{Request, send};
+use super::subnet_pools;
 pub(super) use crate::context::FRESH;
 use crate::credentials;
 use crate::failures::Unmonitored;
@@ -155,7 +156,8 @@ impl Work<'_> {
             _ => Reason::OpenStackError,
         };
         let mut problem = Problem::cloud(step.about(), reason, &step.to_string(), error);
-        if let Some(text) = self.not_allocated(step, error) {
+        let explained = self.not_allocated(step, error);
+        if let Some(text) = explained.or_else(|| self.no_range(step, error)) {
             problem.message = text;
         }
         if error.kind() == openstack::ErrorKind::Busy {
@@ -185,6 +187,14 @@ impl Work<'_> {
             .warning(self.object, "SkippedCreateMonitor", "CreateMonitor", &text)
             .await;
         true
+    }
+
+    /// The message for a subnet pool without room.
+    fn no_range(&self, step: &Step, error: &openstack::Error) -> Option<String> {
+        let Step::CreateSubnet(family) = step else {
+            return None;
+        };
+        subnet_pools::exhausted(&self.object.spec, *family, &step.to_string(), error)
     }
 
     /// Why the address of `apiServer.floatingIP` could not be allocated: the project has no such floating IP, and Neutron

@@ -11,6 +11,7 @@ use openstack::network::FixedIp;
 
 use super::facts::Facts;
 use super::rules::{self, Rule};
+use super::subnet_pools::SubnetPools;
 use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
@@ -33,6 +34,8 @@ pub struct Desired {
     pub tagging: bool,
     /// The network.
     pub network: Network,
+    /// The subnet pools of subnets to create.
+    pub subnet_pools: SubnetPools,
     /// The router.
     pub router: Router,
     /// The managed security groups with their rules.
@@ -98,13 +101,13 @@ impl Desired {
     /// The subnet of this family to create.
     pub fn managed_subnet(&self, family: Family) -> Option<&SubnetSpec> {
         let mut all = self.managed_subnets().iter();
-        all.find(|subnet| Family::of(&subnet.cidr) == family)
+        all.find(|subnet| Family::of_subnet(subnet) == family)
     }
 
     /// The family of the first subnet to create.
     pub fn primary(&self) -> Option<Family> {
         let first = self.managed_subnets().first()?;
-        Some(Family::of(&first.cidr))
+        Some(Family::of_subnet(first))
     }
 }
 
@@ -208,8 +211,9 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
         tags,
         tagging: facts.tagging,
         network: network(spec, facts),
+        subnet_pools: facts.subnet_pools.clone(),
         router: router(spec, facts),
-        groups: rules::wanted(spec, &ports, &facts.subnet_cidrs, facts.ipv6),
+        groups: rules::wanted(spec, &ports, &facts.subnet_ranges, facts.ipv6),
         server_groups: facts.server_groups.clone(),
         balancer: balancer(spec, facts, ports),
         floating_ip: floating_ip(spec, facts),

@@ -9,6 +9,8 @@ use openstack::{Kind, View};
 use super::address::{self, Use};
 use super::desired::{ControlPlaneMachine, Driver, balancer_spec, is_ipv6, wants_floating_ip};
 use super::observed::Observed;
+use super::rules::Remote;
+use super::subnet_pools::{self, SubnetPools};
 use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
@@ -32,8 +34,10 @@ pub struct Facts {
     pub network: Option<String>,
     /// Subnets of the existing network, the primary one (for addresses of the API and of nodes) first.
     pub subnets: Vec<String>,
-    /// The CIDRs of the cluster's subnets.
-    pub subnet_cidrs: Vec<String>,
+    /// The ranges of the cluster's subnets.
+    pub subnet_ranges: Vec<Remote>,
+    /// The subnet pools of subnets that do not exist yet.
+    pub subnet_pools: SubnetPools,
     /// The existing router, if the spec selects one.
     pub router: Option<String>,
     /// The addresses of the managed router on the external network.
@@ -81,7 +85,7 @@ pub struct Place {
 /// The first reference to a network or subnet that does not exist, or that is ambiguous.
 pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
     if let Some(first) = spec.managed_subnets.first() {
-        let subnet = observed.subnet(Family::of(&first.cidr));
+        let subnet = observed.subnet(Family::of_subnet(first));
         return Ok(Place {
             network: observed.network().map(|network| network.id.clone()),
             subnet: subnet.map(|subnet| subnet.id.clone()),
@@ -124,30 +128,19 @@ pub fn facts(
     let (network, subnets) = existing_network(spec, view)?;
     let router = existing_router(spec, &names, observed)?;
     let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
-    let subnet_cidrs: Vec<_> = if spec.managed_subnets.is_empty() {
-        subnets
-            .iter()
-            .filter_map(|id| Some(view.subnets.get(id)?.cidr.clone()))
-            .collect()
-    } else {
-        spec.managed_subnets
-            .iter()
-            .map(|subnet| subnet.cidr.clone())
-            .collect()
-    };
+    let subnet_ranges = ranges(spec, &subnets, view);
+    let subnet_pools = subnet_pools::of(spec, observed)?;
     let mut facts = Facts {
         mark,
         names,
         tagging: view.has_extension("standard-attr-tag"),
-        ipv6: subnet_cidrs
-            .iter()
-            .chain(&inside.cidrs)
-            .any(|cidr| is_ipv6(cidr)),
+        ipv6: subnet_ranges.iter().any(is_six) || inside.cidrs.iter().any(|cidr| is_ipv6(cidr)),
         is_api_ipv6: false,
         external_network,
         network,
         subnets,
-        subnet_cidrs,
+        subnet_ranges,
+        subnet_pools,
         router,
         router_addresses,
         balancer_provider: None,
@@ -162,6 +155,9 @@ pub fn facts(
         warnings: Vec::new(),
         doubts: BTreeSet::new(),
     };
+    // A range is not given back for one of another pool of the name.
+    let has_pools = !facts.subnet_pools.is_empty();
+    facts.doubts.extend(has_pools.then_some(Kind::SubnetPools));
     facts
         .doubts
         .extend(facts.unknown_zones.as_ref().map(|_| Kind::Zones));
@@ -170,6 +166,30 @@ pub fn facts(
     no_floating_ip(spec, &facts)?;
     given_address(spec, observed, &mut facts)?;
     Ok(facts)
+}
+
+/// The ranges of the subnets to create, or else of existing ones.
+fn ranges(spec: &OpenStackClusterSpec, subnets: &[String], view: &View) -> Vec<Remote> {
+    let known = subnets.iter().filter_map(|id| view.subnets.get(id));
+    let known = known.map(|subnet| Remote::Prefix(subnet.cidr.clone()));
+    let created = spec.managed_subnets.iter();
+    let created = created.map(|subnet| match subnet.cidr.as_str() {
+        "" => Remote::Subnet(Family::of_subnet(subnet)),
+        cidr => Remote::Prefix(cidr.to_owned()),
+    });
+    match spec.managed_subnets.is_empty() {
+        true => known.collect(),
+        false => created.collect(),
+    }
+}
+
+/// True for a range of IPv6.
+fn is_six(range: &Remote) -> bool {
+    match range {
+        Remote::Subnet(family) => *family == Family::Six,
+        Remote::Prefix(cidr) => is_ipv6(cidr),
+        _ => false,
+    }
 }
 
 /// Rejects tags by which what is created for this cluster would be taken for what belongs to another one.
@@ -249,21 +269,24 @@ fn unknown_zones(spec: &OpenStackClusterSpec, view: &View) -> Option<String> {
 /// True if the address behind the endpoint is, or will be, one of IPv6: that of the load balancer, or else those of machines
 /// on subnets that are all of IPv6.
 fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) -> bool {
-    let is_six = |text: &str| Family::of(text) == Family::Six;
-    let cidrs = &facts.subnet_cidrs;
+    let ranges = &facts.subnet_ranges;
     if balancer_spec(spec).is_none() {
-        return !cidrs.is_empty() && cidrs.iter().all(|cidr| is_six(cidr));
+        return !ranges.is_empty() && ranges.iter().all(is_six);
     }
     let there = observed.balancer().map(|known| known.vip_address.clone());
     let given = spec.api_server.as_ref().and_then(|it| it.fixed_ip.clone());
-    let cidr = match &facts.balancer_network {
-        Some((_, subnet)) => subnet
-            .as_ref()
-            .and_then(|id| Some(observed.view.subnets.get(id)?.cidr.clone())),
-        None => cidrs.first().cloned(),
+    let range = match &facts.balancer_network {
+        Some((_, subnet)) => {
+            let found = subnet.as_ref().and_then(|id| observed.view.subnets.get(id));
+            found.map(|subnet| Remote::Prefix(subnet.cidr.clone()))
+        }
+        None => ranges.first().cloned(),
     };
-    let address = there.filter(|address| !address.is_empty());
-    address.or(given).or(cidr).is_some_and(|text| is_six(&text))
+    let address = there.filter(|address| !address.is_empty()).or(given);
+    match address {
+        Some(address) => Family::of(&address) == Family::Six,
+        None => range.as_ref().is_some_and(is_six),
+    }
 }
 
 /// Rejects a floating IP that is asked for where the API server has an address of IPv6. Where nothing is said of one, that

@@ -1,6 +1,6 @@
 //! The observed state of a cluster in the cloud.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::infra::v1beta2::{ManagedGroup, OpenStackCluster};
@@ -11,6 +11,7 @@ use openstack::loadbalancer::{Listener, LoadBalancer, Member, Monitor, Pool};
 use openstack::network::{FloatingIp, Network, Port, Router, SecurityGroup, Subnet};
 use openstack::volume::Volume;
 
+use super::rules::Referents;
 use crate::family::Family;
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
@@ -124,7 +125,11 @@ impl Observed {
             .collect();
         self.networks
             .sort_by_key(|network| (unnamed(&network.id), !in_use.contains(&network.id)));
-        self.subnets.sort_by_key(|subnet| unnamed(&subnet.id));
+        let mut subnets = std::mem::take(&mut self.subnets);
+        // Ports are looked through where two subnets may be meant alone: a subnet pool gives each one another range.
+        let twins = subnets.len() > 1 && has_twins(&subnets);
+        subnets.sort_by_cached_key(|subnet| (unnamed(&subnet.id), twins && !self.is_used(subnet)));
+        self.subnets = subnets;
         let mut routers = std::mem::take(&mut self.routers);
         routers.sort_by_key(|router| {
             let connected = self.interfaces(&router.id).next().is_some();
@@ -138,6 +143,16 @@ impl Observed {
             let named = known.host.as_deref() == Some(ip.floating_ip_address.as_str());
             (!named, ip.port_id.is_none())
         });
+    }
+
+    /// True if a port other than those of Neutron itself has an address in a subnet.
+    fn is_used(&self, subnet: &Subnet) -> bool {
+        let is_of_neutron = |port: &&Arc<Port>| {
+            let owner = port.device_owner.as_str();
+            owner.contains("dhcp") || owner.contains("distributed")
+        };
+        let mut ports = self.view.ports.iter().filter(|port| !is_of_neutron(port));
+        ports.any(|port| port.fixed_ips.iter().any(|ip| ip.subnet_id == subnet.id))
     }
 
     /// The network created for the cluster.
@@ -164,16 +179,23 @@ impl Observed {
         self.groups.iter().find(|group| group.name == name)
     }
 
-    /// The ids of the managed groups by role.
-    pub fn group_ids(&self, names: &Names) -> BTreeMap<ManagedGroup, String> {
-        [
+    /// Groups and subnets of the cluster that exist.
+    pub(crate) fn referents(&self, names: &Names) -> Referents {
+        let roles = [
             ManagedGroup::Bastion,
             ManagedGroup::ControlPlane,
             ManagedGroup::Worker,
-        ]
-        .into_iter()
-        .filter_map(|role| Some((role, self.group(names, role)?.id.clone())))
-        .collect()
+        ];
+        let groups = roles
+            .into_iter()
+            .filter_map(|role| Some((role, self.group(names, role)?.id.clone())));
+        let subnets = Family::ALL
+            .into_iter()
+            .filter_map(|family| Some((family, self.subnet(family)?.cidr.clone())));
+        Referents {
+            groups: groups.collect(),
+            subnets: subnets.collect(),
+        }
     }
 
     /// The load balancer of the API server.
@@ -270,6 +292,14 @@ impl Observed {
             && self.volumes.is_empty()
             && self.server_groups.is_empty()
     }
+}
+
+/// True if two subnets are of one network and one family.
+fn has_twins(subnets: &[Arc<Subnet>]) -> bool {
+    let places = subnets
+        .iter()
+        .map(|subnet| (&subnet.network_id, Family::of(&subnet.cidr)));
+    places.collect::<BTreeSet<_>>().len() < subnets.len()
 }
 
 fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {

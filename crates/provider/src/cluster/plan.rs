@@ -8,7 +8,7 @@ mod deletion;
 mod held;
 mod surplus;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use api::infra::v1beta2::ManagedGroup;
@@ -18,7 +18,7 @@ pub use self::deletion::{holds_load_balancers, plan_deletion};
 use super::balancer;
 use super::desired::{Desired, Network, Router};
 use super::observed::Observed;
-use super::rules::observed_key;
+use super::rules::{Referents, observed_key};
 use crate::family::Family;
 use crate::names::role_word;
 use crate::placement;
@@ -285,7 +285,7 @@ fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         }
     }
     for subnet in desired.managed_subnets() {
-        let family = Family::of(&subnet.cidr);
+        let family = Family::of_subnet(subnet);
         match observed.subnet(family) {
             None => {
                 steps.push(Step::CreateSubnet(family));
@@ -352,7 +352,7 @@ fn router(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     };
     surplus::routers(observed, steps);
     for subnet in desired.managed_subnets() {
-        let family = Family::of(&subnet.cidr);
+        let family = Family::of_subnet(subnet);
         let connected = match (&id, observed.subnet(family)) {
             (Some(router), Some(subnet)) => observed
                 .interfaces(router)
@@ -376,23 +376,28 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             Some(group) => tag(desired, "security-groups", &group.id, &group.tags, steps),
         }
     }
-    let ids = observed.group_ids(&desired.names);
-    let missing = missing_rules(desired, observed, &ids);
-    let is_complete = desired.groups.keys().all(|role| ids.contains_key(role));
+    let known = observed.referents(&desired.names);
+    let missing = missing_rules(desired, observed, &known);
+    let mut rules = desired.groups.values().flatten();
+    let is_complete = desired
+        .groups
+        .keys()
+        .all(|role| known.groups.contains_key(role))
+        && rules.all(|rule| rule.key(&known).is_some());
     for role in desired.groups.keys() {
-        // Since rules refer to groups, the missing rules are known only once all groups exist.
+        // Since rules refer to groups and subnets, the missing rules are known only once all of these exist.
         if !is_complete || missing.iter().any(|(known, _)| known == role) {
             steps.push(Step::CreateRules(*role));
         }
     }
     for (role, rules) in &desired.groups {
-        let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&ids)).collect();
-        let known = observed.group(&desired.names, *role);
-        // A rule that refers to a group without id has no key, so surplus rules are known only once all groups exist.
+        let wanted: BTreeSet<_> = rules.iter().filter_map(|rule| rule.key(&known)).collect();
+        let group = observed.group(&desired.names, *role);
+        // A rule that refers to what does not exist has no key, so surplus rules are known only once all of it exists.
         if !is_complete {
             continue;
         }
-        for rule in known.iter().flat_map(|group| &group.rules) {
+        for rule in group.iter().flat_map(|group| &group.rules) {
             if !wanted.contains(&observed_key(rule)) {
                 steps.push(Step::DeleteRule(rule.id.clone()));
             }
@@ -415,16 +420,16 @@ fn server_groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
 pub(super) fn missing_rules(
     desired: &Desired,
     observed: &Observed,
-    ids: &BTreeMap<ManagedGroup, String>,
+    known: &Referents,
 ) -> Vec<(ManagedGroup, usize)> {
     let mut missing = Vec::new();
     for (role, rules) in &desired.groups {
         let Some(group) = observed.group(&desired.names, *role) else {
             continue;
         };
-        let mut known: BTreeSet<_> = group.rules.iter().map(observed_key).collect();
+        let mut present: BTreeSet<_> = group.rules.iter().map(observed_key).collect();
         for (index, rule) in rules.iter().enumerate() {
-            if rule.key(ids).is_some_and(|key| known.insert(key)) {
+            if rule.key(known).is_some_and(|key| present.insert(key)) {
                 missing.push((*role, index));
             }
         }

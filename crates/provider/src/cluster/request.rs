@@ -418,12 +418,18 @@ fn subnet(
 ) -> Option<SubnetCreate> {
     let subnet = desired.managed_subnet(family)?;
     let (ra_mode, address_mode) = modes(family, subnet);
+    let subnetpool_id = match subnet.subnet_pool {
+        Some(_) => Some(desired.subnet_pools.get(&family)?.clone()),
+        None => None,
+    };
     let pools = subnet.allocation_pools.iter();
     Some(SubnetCreate {
         name: desired.names.subnet(family, desired.primary()),
         network_id: observed.network()?.id.clone(),
         cidr: subnet.cidr.clone(),
         ip_version: family.version(),
+        subnetpool_id,
+        prefixlen: subnet.prefix_length.and_then(|it| u8::try_from(it).ok()),
         ipv6_ra_mode: ra_mode,
         ipv6_address_mode: address_mode,
         description: Some(description),
@@ -501,8 +507,8 @@ fn missing(
     desired: &Desired,
     observed: &Observed,
 ) -> Option<Vec<RuleCreate>> {
-    let ids = observed.group_ids(&desired.names);
-    let rules: Vec<_> = missing_rules(desired, observed, &ids)
+    let known = observed.referents(&desired.names);
+    let rules: Vec<_> = missing_rules(desired, observed, &known)
         .into_iter()
         .filter(|(role, _)| *role == wanted)
         .filter_map(|(role, index)| {
@@ -510,7 +516,7 @@ fn missing(
                 .groups
                 .get(&role)?
                 .get(index)?
-                .request(ids.get(&role)?, &ids)
+                .request(known.groups.get(&role)?, &known)
         })
         .collect();
     (!rules.is_empty()).then_some(rules)

@@ -9,6 +9,7 @@ use api::infra::v1beta2::{
 use openstack::network::{RuleCreate, SecurityGroupRule};
 
 use super::desired::{bastion_spec, is_ipv6};
+use crate::family::Family;
 
 /// The ports of SSH, first and last.
 const SSH: (i64, i64) = (22, 22);
@@ -24,6 +25,17 @@ pub enum Remote {
     Group(String),
     /// Members of a managed group.
     Role(ManagedGroup),
+    /// Addresses of the subnet of this family, whose range Neutron chooses when it is created.
+    Subnet(Family),
+}
+
+/// Groups and subnets that rules refer to, as far as they exist.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Referents {
+    /// Ids of the managed groups.
+    pub groups: BTreeMap<ManagedGroup, String>,
+    /// Ranges of the subnets that were created.
+    pub subnets: BTreeMap<Family, String>,
 }
 
 /// A rule that a group should have. The description is not part of its identity.
@@ -80,7 +92,8 @@ impl Rule {
         };
         match remote {
             Remote::Prefix(cidr) if is_ipv6(cidr) => vec![of_six],
-            Remote::Prefix(_) => vec![of_four],
+            Remote::Subnet(Family::Six) => vec![of_six],
+            Remote::Prefix(_) | Remote::Subnet(Family::Four) => vec![of_four],
             _ if ipv6 => vec![of_four, of_six],
             _ => vec![of_four],
         }
@@ -97,13 +110,14 @@ impl Rule {
         }
     }
 
-    /// The key of this rule; `None` while the remote group has no id yet.
-    pub fn key(&self, groups: &BTreeMap<ManagedGroup, String>) -> Option<Key> {
+    /// The key of this rule; `None` while its remote side does not exist.
+    pub fn key(&self, known: &Referents) -> Option<Key> {
         let (prefix, group) = match &self.remote {
             Remote::Any => (None, None),
             Remote::Prefix(prefix) => (prefix_of(prefix), None),
             Remote::Group(id) => (None, Some(id.clone())),
-            Remote::Role(role) => (None, Some(groups.get(role)?.clone())),
+            Remote::Role(role) => (None, Some(known.groups.get(role)?.clone())),
+            Remote::Subnet(family) => (prefix_of(known.subnets.get(family)?), None),
         };
         let ether_type = ether_type(self.ether_type).to_owned();
         let protocol = self.protocol.as_deref().and_then(protocol);
@@ -118,12 +132,8 @@ impl Rule {
     }
 
     /// The request that creates this rule in group `group_id`.
-    pub fn request(
-        &self,
-        group_id: &str,
-        groups: &BTreeMap<ManagedGroup, String>,
-    ) -> Option<RuleCreate> {
-        let (direction, ether_type, _, ports, prefix, remote_group) = self.key(groups)?;
+    pub fn request(&self, group_id: &str, known: &Referents) -> Option<RuleCreate> {
+        let (direction, ether_type, _, ports, prefix, remote_group) = self.key(known)?;
         Some(RuleCreate {
             security_group_id: group_id.to_owned(),
             direction: direction.to_owned(),
@@ -168,7 +178,7 @@ pub fn observed_key(rule: &SecurityGroupRule) -> Key {
 pub fn wanted(
     spec: &OpenStackClusterSpec,
     ports: &[u16],
-    subnet_cidrs: &[String],
+    subnets: &[Remote],
     ipv6: bool,
 ) -> BTreeMap<ManagedGroup, Vec<Rule>> {
     use ManagedGroup::{Bastion, ControlPlane, Worker};
@@ -193,7 +203,7 @@ pub fn wanted(
             None => vec![Remote::Any],
             Some([]) => Vec::new(),
             // A load balancer connects from a subnet of the cluster, and so do the nodes.
-            Some(cidrs) => prefixes(cidrs.iter().chain(subnet_cidrs)),
+            Some(cidrs) => [prefixes(cidrs.iter()), subnets.to_vec()].concat(),
         };
         let rules = remotes
             .iter()
@@ -205,7 +215,7 @@ pub fn wanted(
         let remotes = match narrowed(DefaultRuleName::NodePorts) {
             Some(cidrs) => prefixes(cidrs.iter()),
             None => {
-                let mut all = prefixes(subnet_cidrs.iter());
+                let mut all = subnets.to_vec();
                 all.extend([Remote::Role(Worker), Remote::Role(ControlPlane)]);
                 all
             }

@@ -210,7 +210,7 @@ fn network_status(desired: &Desired, observed: &Observed) -> Option<NetworkStatu
             desired
                 .managed_subnets()
                 .iter()
-                .filter_map(|subnet| observed.subnet(Family::of(&subnet.cidr)))
+                .filter_map(|subnet| observed.subnet(Family::of_subnet(subnet)))
                 .collect::<Vec<_>>(),
         ),
         Network::Existing { network, subnets } => (

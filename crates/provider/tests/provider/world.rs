@@ -108,10 +108,22 @@ impl World {
         path: &str,
         body: Value,
     ) -> Value {
+        self.request_of("demo", service, method, path, body).await
+    }
+
+    /// The same of a certain user, in the project of the same name.
+    pub(crate) async fn request_of(
+        &self,
+        user: &str,
+        service: Service,
+        method: &str,
+        path: &str,
+        body: Value,
+    ) -> Value {
         let session = self.session().await;
         let login = json!({"auth": {"identity": {"methods": ["password"], "password": {"user":
-            {"name": "demo", "password": "secret", "domain": {"id": "default"}}}},
-            "scope": {"project": {"name": "demo", "domain": {"id": "default"}}}}});
+            {"name": user, "password": "secret", "domain": {"id": "default"}}}},
+            "scope": {"project": {"name": user, "domain": {"id": "default"}}}}});
         let transport = self.line(&Cut::default());
         let send = |request: http::request::Builder, body: &Value| {
             let request = request.header("content-type", "application/json");

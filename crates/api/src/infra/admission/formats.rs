@@ -5,14 +5,15 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
+use super::subnets;
 use crate::change::FieldError;
 use crate::infra::v1alpha1::OpenStackFloatingIPPoolSpec;
 use crate::infra::v1beta2::{
-    ApiServer, Bastion, IdentityRef, Ipv6Mode, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
-    OpenStackClusterSpec, OpenStackMachineSpec, PortOpts, SecurityGroupRule, SubnetSpec,
+    ApiServer, Bastion, IdentityRef, LoadBalancer, ManagedGroup, ManagedSecurityGroups,
+    OpenStackClusterSpec, OpenStackMachineSpec, PortOpts, SecurityGroupRule,
 };
 
-type Errors = Vec<FieldError>;
+pub(super) type Errors = Vec<FieldError>;
 
 /// Nova's limit for the length of a tag, in characters.
 const TAG_LENGTH: usize = 60;
@@ -44,10 +45,7 @@ const OF_PORTS: [&str; 18] = [
 /// Validates an [`OpenStackClusterSpec`] at `path`.
 pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
     tags(&spec.tags, path, errors);
-    for (index, subnet) in spec.managed_subnets.iter().enumerate() {
-        managed_subnet(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
-    }
-    one_of_each_family(&spec.managed_subnets, path, errors);
+    subnets::managed(&spec.managed_subnets, path, errors);
     if let Some(api_server) = &spec.api_server {
         endpoint(api_server, &format!("{path}.apiServer"), errors);
     }
@@ -215,88 +213,6 @@ fn machine_port(port: &PortOpts, path: &str, errors: &mut Errors) {
     }
 }
 
-/// Rejects two subnets of one family: servers would have an address in only one.
-fn one_of_each_family(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
-    let of = |subnet: &SubnetSpec| Some(subnet.cidr.parse::<IpNet>().ok()?.addr().is_ipv4());
-    if let [first, second, ..] = subnets
-        && of(first).is_some()
-        && of(first) == of(second)
-    {
-        let why = "is of the same family as the first subnet: give one of IPv4 and one of IPv6";
-        errors.push(FieldError::new(
-            format!("{path}.managedSubnets[1].cidr"),
-            why,
-        ));
-    }
-}
-
-/// Rejects modes refused by Neutron: modes on an IPv4 subnet, two different modes, and addresses from hardware
-/// addresses in a prefix other than 64 bits.
-fn modes(subnet: &SubnetSpec, net: IpNet, path: &str, errors: &mut Errors) {
-    let modes = [
-        ("ipv6RAMode", subnet.ipv6_ra_mode),
-        ("ipv6AddressMode", subnet.ipv6_address_mode),
-    ];
-    for (name, mode) in modes {
-        let Some(mode) = mode else { continue };
-        let why = match (net, mode) {
-            (IpNet::V4(_), _) => format!("is for subnets of IPv6, and {net} is one of IPv4"),
-            (IpNet::V6(_), Ipv6Mode::Dhcpv6Stateful) => continue,
-            (IpNet::V6(six), _) if six.prefix_len() == 64 => continue,
-            _ => format!(
-                "`{}` has addresses that follow from hardware addresses, for which the subnet has to be a /64, and it is \
-                 {net}",
-                mode.as_str()
-            ),
-        };
-        errors.push(FieldError::new(format!("{path}.{name}"), why));
-    }
-    if let (Some(advertised), Some(address)) = (subnet.ipv6_ra_mode, subnet.ipv6_address_mode)
-        && advertised != address
-    {
-        let why = format!(
-            "`{}` differs from ipv6RAMode `{}`: Neutron takes the same of both, or one of them alone",
-            address.as_str(),
-            advertised.as_str()
-        );
-        errors.push(FieldError::new(format!("{path}.ipv6AddressMode"), why));
-    }
-}
-
-fn managed_subnet(subnet: &SubnetSpec, path: &str, errors: &mut Errors) {
-    let net = cidr(&subnet.cidr, &format!("{path}.cidr"), errors);
-    if let Some(net) = net {
-        modes(subnet, net, path, errors);
-    }
-    for (index, server) in subnet.dns_nameservers.iter().enumerate() {
-        address(
-            Some(server),
-            &format!("{path}.dnsNameservers[{index}]"),
-            errors,
-        );
-    }
-    for (index, pool) in subnet.allocation_pools.iter().enumerate() {
-        let path = format!("{path}.allocationPools[{index}]");
-        let start = address(Some(&pool.start), &format!("{path}.start"), errors);
-        let end = address(Some(&pool.end), &format!("{path}.end"), errors);
-        let (Some(start), Some(end)) = (start, end) else {
-            continue;
-        };
-        if start > end {
-            let why = format!("comes after the end of the range, {end}");
-            errors.push(FieldError::new(format!("{path}.start"), why));
-        }
-        if let Some(net) = net {
-            for (name, ip) in [("start", start), ("end", end)] {
-                if !net.contains(&ip) {
-                    let why = format!("{ip} is not in the subnet {net}");
-                    errors.push(FieldError::new(format!("{path}.{name}"), why));
-                }
-            }
-        }
-    }
-}
-
 fn endpoint(api_server: &ApiServer, path: &str, errors: &mut Errors) {
     address(
         api_server.fixed_ip.as_deref(),
@@ -389,7 +305,7 @@ fn security_group_rule(rule: &SecurityGroupRule, path: &str, errors: &mut Errors
     }
 }
 
-fn address(text: Option<&str>, path: &str, errors: &mut Errors) -> Option<IpAddr> {
+pub(super) fn address(text: Option<&str>, path: &str, errors: &mut Errors) -> Option<IpAddr> {
     let text = text?;
     match text.parse() {
         Ok(ip) => Some(ip),
@@ -403,7 +319,7 @@ fn address(text: Option<&str>, path: &str, errors: &mut Errors) -> Option<IpAddr
     }
 }
 
-fn cidr(text: &str, path: &str, errors: &mut Errors) -> Option<IpNet> {
+pub(super) fn cidr(text: &str, path: &str, errors: &mut Errors) -> Option<IpNet> {
     match text.parse::<IpNet>() {
         Ok(net) => Some(net),
         Err(_) => {

@@ -1,5 +1,7 @@
 //! Mutable fields, and the rules for their changes.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value};
 
 use crate::change::FieldError;
@@ -11,6 +13,8 @@ pub(super) enum Rule {
     Freely,
     /// The function decides; its error is the reason against the change.
     If(fn(&Change<'_>) -> Result<(), String>),
+    /// A list to which entries are added at the end, if this function accepts it; entries that exist have rows of their own.
+    Grows(fn(&Change<'_>) -> Result<(), String>),
 }
 
 /// [`Change`] of one field: old and new value, and both objects.
@@ -38,7 +42,9 @@ pub(super) const MACHINE_TEMPLATE: Table = &[("ports[].allowedAddressPairs", Rul
 
 /// Mutable fields of OpenStackCluster (identityRef.region is immutable by a CEL rule).
 const CLUSTER: Table = &[
+    ("managedSubnets", Rule::Grows(by_a_family)),
     ("managedSubnets[].dnsNameservers", Rule::Freely),
+    ("subnets", Rule::Grows(to_existing_ones)),
     ("subnets[]", Rule::If(same_subnet)),
     ("primarySubnet", Rule::Freely),
     ("network", Rule::If(same_network)),
@@ -103,19 +109,16 @@ impl Walk<'_> {
                 new,
                 old_object: self.old_object,
             };
-            if let Rule::If(allowed) = rule
-                && let Err(why) = allowed(&change)
-            {
-                self.errors
-                    .push(FieldError::new(format!("{}.{path}", self.spec), why));
+            match rule {
+                Rule::Freely => {}
+                Rule::If(allowed) => self.judge(allowed(&change), path),
+                Rule::Grows(allowed) => self.grows(*allowed, &change, path),
             }
             return;
         }
         match (old, new) {
             (Some(Value::Array(a)), Some(Value::Array(b))) if a.len() == b.len() => {
-                for (index, (old, new)) in a.iter().zip(b).enumerate() {
-                    self.compare(Some(old), Some(new), &format!("{path}[{index}]"));
-                }
+                self.entries(a, b, path);
             }
             (Some(Value::Array(_)), _) | (_, Some(Value::Array(_))) => {
                 self.refuse(path, "entries cannot be added or removed after creation");
@@ -128,6 +131,38 @@ impl Walk<'_> {
                 );
             }
             _ => self.refuse(path, "cannot be changed after creation"),
+        }
+    }
+
+    fn entries(&mut self, old: &[Value], new: &[Value], path: &str) {
+        for (index, (old, new)) in old.iter().zip(new).enumerate() {
+            self.compare(Some(old), Some(new), &format!("{path}[{index}]"));
+        }
+    }
+
+    /// Compares a list that may become longer.
+    fn grows(
+        &mut self,
+        allowed: fn(&Change<'_>) -> Result<(), String>,
+        change: &Change<'_>,
+        path: &str,
+    ) {
+        let list =
+            |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+        let (old, new) = (list(change.old), list(change.new));
+        match old.len().cmp(&new.len()) {
+            Ordering::Less => self.judge(allowed(change), path),
+            Ordering::Equal => {}
+            Ordering::Greater => self.refuse(path, "entries cannot be removed after creation"),
+        }
+        if old.len() <= new.len() {
+            self.entries(&old, &new, path);
+        }
+    }
+
+    fn judge(&mut self, verdict: Result<(), String>, path: &str) {
+        if let Err(why) = verdict {
+            self.refuse(path, &why);
         }
     }
 
@@ -240,6 +275,29 @@ fn same_network(change: &Change<'_>) -> Result<(), String> {
         )),
         _ => Err("cannot be changed after creation".to_owned()),
     }
+}
+
+/// Accepts a second subnet to create: one for each family is left to the validation of formats.
+fn by_a_family(change: &Change<'_>) -> Result<(), String> {
+    let exists = change.old.and_then(Value::as_array);
+    if exists.is_some_and(|all| !all.is_empty()) {
+        return Ok(());
+    }
+    Err(
+        "cannot be given after creation: the cluster has no network that was created for it"
+            .to_owned(),
+    )
+}
+
+fn to_existing_ones(change: &Change<'_>) -> Result<(), String> {
+    let exists = change.old.and_then(Value::as_array);
+    if exists.is_some_and(|all| !all.is_empty()) {
+        return Ok(());
+    }
+    Err(
+        "cannot be given after creation: all subnets of the network are those of the cluster"
+            .to_owned(),
+    )
 }
 
 fn same_subnet(change: &Change<'_>) -> Result<(), String> {

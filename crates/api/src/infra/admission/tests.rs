@@ -6,6 +6,8 @@ use crate::infra::convert::tests::released_documents;
 
 const TWO: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
 
+const POOL: &str = "b5d5e5f0-7d4c-4d0e-8d6e-1d2f3a4b5c6d";
+
 fn cluster(spec: Value) -> Value {
     let mut object = json!({"apiVersion": TWO, "kind": "OpenStackCluster", "metadata": {"name": "c"},
         "spec": {"identityRef": {"type": "Secret", "name": "s", "cloudName": "c"}}});
@@ -61,6 +63,18 @@ fn mutable_fields_of_a_cluster_change_freely() {
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["8.8.8.8"]}]}),
         ),
         (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["8.8.8.8"]}, {"cidr": "fd00::/64"}]}),
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "fd00::/64"}]}),
+            json!({"managedSubnets": [{"cidr": "fd00::/64"}, {"subnetPool": {"id": POOL}, "prefixLength": 26}]}),
+        ),
+        (
+            json!({"subnets": [{"id": POOL}]}),
+            json!({"subnets": [{"id": POOL}, {"filter": {"name": "six"}}]}),
+        ),
+        (
             balancer(json!({"enabled": true})),
             balancer(
                 json!({"enabled": true, "allowedCIDRs": ["10.0.0.0/8"], "monitor": {"delay": 3}}),
@@ -108,6 +122,46 @@ fn immutable_fields_of_a_cluster_are_named() {
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
             json!({"managedSubnets": [{"cidr": "10.1.0.0/24"}]}),
             "spec.managedSubnets[0].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}, {"cidr": "fd00::/64"}]}),
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            "spec.managedSubnets",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}, {"cidr": "10.1.0.0/24"}]}),
+            "spec.managedSubnets[1].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            json!({"managedSubnets": [{"cidr": "10.2.0.0/24"}, {"cidr": "fd00::/64"}]}),
+            "spec.managedSubnets[0].cidr",
+        ),
+        (
+            json!({}),
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
+            "spec.managedSubnets",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}}]}),
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "prefixLength": 26}]}),
+            "spec.managedSubnets[0].prefixLength",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"filter": {"name": "a"}}}]}),
+            json!({"managedSubnets": [{"subnetPool": {"filter": {"name": "b"}}}]}),
+            "spec.managedSubnets[0].subnetPool.filter.name",
+        ),
+        (
+            json!({}),
+            json!({"subnets": [{"id": POOL}]}),
+            "spec.subnets",
+        ),
+        (
+            json!({"subnets": [{"id": POOL}, {"filter": {"name": "six"}}]}),
+            json!({"subnets": [{"id": POOL}]}),
+            "spec.subnets",
         ),
         (
             json!({}),
@@ -209,6 +263,42 @@ fn formats_are_checked_with_the_exact_path() {
         (
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}, {"cidr": "10.1.0.0/24"}]}),
             "spec.managedSubnets[1].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{}]}),
+            "spec.managedSubnets[0].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}}, {"subnetPool": {"id": POOL}, "ipVersion": 4}]}),
+            "spec.managedSubnets[1].ipVersion",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "ipVersion": 6}, {"cidr": "fd00::/64"}]}),
+            "spec.managedSubnets[1].cidr",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "prefixLength": 31}]}),
+            "spec.managedSubnets[0].prefixLength",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "prefixLength": 127, "ipVersion": 6}]}),
+            "spec.managedSubnets[0].prefixLength",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "cidr": "10.0.0.0/24", "prefixLength": 24}]}),
+            "spec.managedSubnets[0].prefixLength",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "cidr": "10.0.0.0/24", "ipVersion": 6}]}),
+            "spec.managedSubnets[0].ipVersion",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "ipv6RAMode": "slaac"}]}),
+            "spec.managedSubnets[0].ipv6RAMode",
+        ),
+        (
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL}, "ipVersion": 6, "prefixLength": 56, "ipv6RAMode": "slaac"}]}),
+            "spec.managedSubnets[0].ipv6RAMode",
         ),
         (
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "ipv6RAMode": "slaac"}]}),

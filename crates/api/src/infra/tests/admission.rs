@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::documented;
 use crate::admission::{Review, validate};
 
+const POOL: &str = "b5d5e5f0-7d4c-4d0e-8d6e-1d2f3a4b5c6d";
+
 /// For each documented rule, an object that breaks only that rule.
 fn examples() -> Vec<(&'static str, Value)> {
     let subnet = |fields: Value| {
@@ -37,6 +39,13 @@ fn examples() -> Vec<(&'static str, Value)> {
     let port = |ports: Value| ("OpenStackMachine", machine(json!({"ports": ports})));
     let mut all = vec![
         subnet(json!({"cidr": "10.0.0.0"})),
+        subnet(json!({"prefixLength": 24})),
+        subnet(json!({"ipVersion": 6})),
+        (
+            "OpenStackCluster",
+            json!({"managedSubnets": [{"subnetPool": {"id": POOL},
+                "allocationPools": [{"start": "10.0.0.3", "end": "10.0.0.9"}]}]}),
+        ),
         subnet(json!({"ipv6RAMode": "slaac"})),
         subnet(json!({"ipv6AddressMode": "slaac"})),
         subnet(json!({"dnsNameservers": ["dns"]})),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::given;
 use super::machine::{Initialization, MachineResources, OpenStackMachineSpec, ResolvedMachine};
-use super::params::{IdentityRef, NetworkParam, RouterParam, SubnetParam};
+use super::params::{IdentityRef, NetworkParam, RouterParam, SubnetParam, SubnetPoolParam};
 use crate::infra::schema;
 
 /// Network, security groups and API endpoint of one Cluster.
@@ -132,11 +132,23 @@ pub struct OpenStackClusterSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SubnetSpec {
-    /// The CIDR.
+    /// The CIDR; chosen by Neutron when absent, from `subnetPool`.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(!default, !skip_serializing_if)]
     pub cidr: String,
+    /// The subnet pool of Neutron that the CIDR is from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subnet_pool: Option<SubnetPoolParam>,
+    /// The prefix length of a CIDR that Neutron chooses; the default of the subnet pool when absent.
+    #[schemars(range(min = 1, max = 128), extend("format" = null))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
+    pub prefix_length: Option<i32>,
+    /// The family of a CIDR that Neutron chooses, 4 or 6; 4 when absent.
+    #[schemars(extend("enum" = [4, 6], "format" = null))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::number")]
+    pub ip_version: Option<i32>,
     /// Name servers of the servers in this subnet.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -152,6 +164,16 @@ pub struct SubnetSpec {
     /// How servers in an IPv6 subnet get their addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6_address_mode: Option<Ipv6Mode>,
+}
+
+impl SubnetSpec {
+    /// True for a subnet of IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        match self.cidr.is_empty() {
+            true => self.ip_version == Some(6),
+            false => self.cidr.contains(':'),
+        }
+    }
 }
 
 /// A mode of an IPv6 subnet.

@@ -127,6 +127,8 @@ pub type RouterParam = Param<NetworkFilter>;
 pub type SecurityGroupParam = Param<NetworkFilter>;
 /// A subnet.
 pub type SubnetParam = Param<SubnetFilter>;
+/// Reference to a subnet pool.
+pub type SubnetPoolParam = Param<NetworkFilter>;
 /// Reference to a server group.
 pub type ServerGroupParam = Param<ServerGroupFilter>;
 

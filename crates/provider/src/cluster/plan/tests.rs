@@ -125,6 +125,9 @@ fn network() -> impl Strategy<Value = Value> {
         1 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24"}], "managedRouter": {"externalIPs":
             [{"fixedIP": "127.30.0.8", "subnet": {"id": "ext-subnet"}}]}})),
         1 => Just(json!({"managedSubnets": [{"cidr": "10.6.0.0/24"}, {"cidr": "fd00:6::/64", "dnsNameservers": ["fd00::1"]}]})),
+        1 => Just(json!({"managedSubnets": [{"subnetPool": {"id": "pool-four"}, "dnsNameservers": ["8.8.8.8"]}]})),
+        1 => Just(json!({"managedSubnets": [{"subnetPool": {"id": "pool-four"}},
+            {"subnetPool": {"filter": {"name": "pool-six"}}, "ipVersion": 6, "prefixLength": 64}]})),
         1 => Just(json!({"network": {"id": "theirs"}})),
         1 => Just(json!({"network": {"filter": {"name": "theirs"}}, "subnets": [{"filter": {"name": "four"}}]})),
         1 => Just(json!({"subnets": [{"id": "six"}]})),

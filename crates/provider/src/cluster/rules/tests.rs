@@ -25,13 +25,19 @@ fn spec(groups: Option<ManagedSecurityGroups>) -> OpenStackClusterSpec {
 
 /// The rules of a group, one line for each.
 fn lines(spec: &OpenStackClusterSpec, role: ManagedGroup) -> Vec<String> {
-    let rules = wanted(spec, &[443, 8132], &["10.6.0.0/24".to_owned()], false);
+    let rules = wanted(
+        spec,
+        &[443, 8132],
+        &[Remote::Prefix("10.6.0.0/24".to_owned())],
+        false,
+    );
     let line = |rule: &super::Rule| {
         let remote = match &rule.remote {
             Remote::Any => "any".to_owned(),
             Remote::Prefix(prefix) => prefix.clone(),
             Remote::Group(id) => id.clone(),
             Remote::Role(role) => format!("{role:?}"),
+            Remote::Subnet(family) => format!("the {family}"),
         };
         let ports = rule
             .ports
@@ -151,8 +157,9 @@ fn neutrons_spellings_are_one() {
 
 /// The address families of rules with their remote side, one line for each rule of the worker group.
 fn families(spec: &OpenStackClusterSpec, cidrs: &[&str], ipv6: bool) -> Vec<String> {
-    let cidrs: Vec<_> = cidrs.iter().map(|cidr| (*cidr).to_owned()).collect();
-    let rules = wanted(spec, &[6443], &cidrs, ipv6);
+    let of = |cidr: &&str| Remote::Prefix((*cidr).to_owned());
+    let subnets: Vec<_> = cidrs.iter().map(of).collect();
+    let rules = wanted(spec, &[6443], &subnets, ipv6);
     let line = |rule: &super::Rule| format!("{:?} {:?}", rule.ether_type, rule.remote);
     let ingress = |rule: &&super::Rule| rule.direction == Direction::Ingress;
     let worker = rules[&ManagedGroup::Worker].iter();
@@ -214,7 +221,12 @@ fn a_default_rule_is_for_the_cidrs_of_the_spec_or_left_out() {
     let of = |rules: serde_json::Value| {
         let groups = serde_json::json!({"defaultRules": rules});
         let spec = spec(Some(serde_json::from_value(groups).unwrap()));
-        wanted(&spec, &[6443, 8132], &["10.6.0.0/24".to_owned()], false)
+        wanted(
+            &spec,
+            &[6443, 8132],
+            &[Remote::Prefix("10.6.0.0/24".to_owned())],
+            false,
+        )
     };
     let lines = |rules: &[super::Rule], direction: Direction| {
         let all = rules.iter().filter(|rule| rule.direction == direction);

@@ -89,6 +89,10 @@ const OF_CLUSTERS: &[Exception] = &[
         ],
     ),
     (
+        "pools have no mark, and a range out of one does not change it",
+        &["spec.managedSubnets.subnetPool"],
+    ),
+    (
         "of a rule that is created",
         &[
             "spec.managedSecurityGroups.clusterNodesSecurityGroupRules.description",

@@ -12,6 +12,24 @@ use openstack::network as net;
 
 use crate::cluster::request::Request;
 
+/// A subnet pool of each family.
+fn pools() -> [net::SubnetPool; 2] {
+    let pool = |name: &str, version, prefix: &str, lengths: [u8; 2]| net::SubnetPool {
+        id: name.into(),
+        name: name.into(),
+        ip_version: version,
+        prefixes: vec![prefix.into()],
+        default_prefixlen: lengths[0],
+        min_prefixlen: lengths[0],
+        max_prefixlen: lengths[1],
+        ..Default::default()
+    };
+    [
+        pool("pool-four", 4, "10.0.0.0/8", [24, 30]),
+        pool("pool-six", 6, "fd00::/16", [64, 64]),
+    ]
+}
+
 /// A cloud that executes each request at once, except that load balancers are pending until the next [`Model::tick`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
@@ -85,6 +103,7 @@ impl Model {
             ports: table(&self.ports),
             security_groups: table(&self.groups),
             floating_ips: table(&self.ips),
+            subnet_pools: table(&pools()),
             server_groups: table(&self.server_groups),
             extensions: Arc::new(Table::of(extensions)),
             ..View::default()
@@ -121,10 +140,16 @@ impl Model {
             Request::CreateSubnet(create) => {
                 assert!(self.networks.iter().any(|n| n.id == create.network_id));
                 let id = self.id("subnet");
+                let next = self.next;
+                let cidr = match create.subnetpool_id.as_deref() {
+                    Some("pool-four") => format!("10.{}.{}.0/24", 16 + next / 256, next % 256),
+                    Some("pool-six") => format!("fd00:{next:x}::/64"),
+                    _ => create.cidr,
+                };
                 self.subnets.push(net::Subnet {
                     id,
                     network_id: create.network_id,
-                    cidr: create.cidr,
+                    cidr,
                     dns_nameservers: create.dns_nameservers,
                     description: create.description.unwrap(),
                     ..Default::default()
