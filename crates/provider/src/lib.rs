@@ -55,6 +55,7 @@ mod server;
 mod spec;
 mod wake;
 mod words;
+mod zones;
 
 pub use credentials::cloud_config;
 pub use options::Options;

@@ -80,3 +80,6 @@ mod warnings;
 
 #[path = "provider/whose.rs"]
 mod whose;
+
+#[path = "provider/zones.rs"]
+mod zones;

@@ -9,11 +9,11 @@ mod template;
 
 pub use cluster::{
     AllocationPool, ApiServer, Bastion, BastionStatus, ControlPlaneEndpoint, DefaultRule,
-    DefaultRuleName, Direction, EtherType, ExternalRouterIp, FailureDomain, Ipv6Mode, LoadBalancer,
-    LoadBalancerMonitor, LoadBalancerStatus, ManagedGroup, ManagedNetwork, ManagedRouter,
-    ManagedSecurityGroups, NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster,
-    OpenStackClusterSpec, OpenStackClusterStatus, RouterStatus, SecurityGroupRule,
-    SecurityGroupStatus, Subnet, SubnetSpec,
+    DefaultRuleName, Direction, EtherType, ExternalRouterIp, FailureDomain, FailureDomainSubnets,
+    Ipv6Mode, LoadBalancer, LoadBalancerMonitor, LoadBalancerStatus, ManagedGroup, ManagedNetwork,
+    ManagedRouter, ManagedSecurityGroups, NetworkStatus, NetworkStatusWithSubnets,
+    OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus, RouterStatus,
+    SecurityGroupRule, SecurityGroupStatus, Subnet, SubnetSpec,
 };
 pub use machine::{
     AdditionalBlockDevice, BlockDeviceStorage, BlockDeviceVolume, FloatingIpPoolRef, HintType,

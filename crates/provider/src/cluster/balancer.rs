@@ -13,7 +13,7 @@ use openstack::loadbalancer::{
 };
 use openstack::{Kind, Result};
 
-use super::desired::{Balancer, Desired, Driver, Monitor, Network, Router};
+use super::desired::{Balancer, ControlPlaneMachine, Desired, Driver, Monitor, Network, Router};
 use super::observed::Observed;
 
 /// Protocol of all listeners and pools.
@@ -311,7 +311,13 @@ pub(crate) fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
 
 /// The members of the pool for `port`.
 fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<MemberCreate> {
-    let subnet_id = subnet_id(desired, observed);
+    let primary = subnet_id(desired, observed);
+    // Elsewhere it is the primary subnet, as in the Go provider, whichever the address is on.
+    let of = |machine: &ControlPlaneMachine| match desired.zone_subnets.contains(&machine.subnet_id)
+    {
+        true => Some(machine.subnet_id.clone()),
+        false => primary.clone(),
+    };
     desired
         .control_plane
         .iter()
@@ -319,7 +325,7 @@ fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<Memb
             name: desired.names.member(port, &machine.name),
             address: machine.address.clone(),
             protocol_port: port,
-            subnet_id: subnet_id.clone(),
+            subnet_id: of(machine),
             weight: None,
             tags: desired.tags.clone(),
             ..MemberCreate::default()

@@ -79,11 +79,12 @@ pub(crate) fn running(
         name: machine.name_any(),
         address: address.ip_address.clone(),
         port_id: port.id.clone(),
+        subnet_id: address.subnet_id.clone(),
     })
 }
 
-/// The address of a port on the cluster's network: the one on the primary subnet, or else the first IPv4 address. For a
-/// cluster without network, every port qualifies.
+/// The address of a port on the cluster's network: the one on the primary subnet, or else on that of its failure domain,
+/// or else the first IPv4 address. For a cluster without network, every port qualifies.
 pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> {
     let elsewhere = |network: &String| *network != port.network_id;
     if place.network.as_ref().is_some_and(elsewhere) {
@@ -91,9 +92,11 @@ pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> 
     }
     let primary = |ip: &&FixedIp| place.subnet.as_ref() == Some(&ip.subnet_id);
     let of_ipv4 = |ip: &&FixedIp| !ip.ip_address.contains(':');
+    let of_zone = |ip: &&FixedIp| place.zone_subnets.contains(&ip.subnet_id);
     let ips = &port.fixed_ips;
     ips.iter()
         .find(primary)
+        .or_else(|| ips.iter().find(of_zone))
         .or_else(|| ips.iter().find(of_ipv4))
 }
 

@@ -48,6 +48,8 @@ pub struct Desired {
     pub floating_ip: Option<FloatingIp>,
     /// The control plane machines that serve the API.
     pub control_plane: Vec<ControlPlaneMachine>,
+    /// The subnets of failure domains, where these have some.
+    pub zone_subnets: Vec<String>,
 }
 
 /// The network of a cluster.
@@ -186,6 +188,8 @@ pub struct ControlPlaneMachine {
     pub address: String,
     /// The port that has the address.
     pub port_id: String,
+    /// The subnet of the address.
+    pub subnet_id: String,
 }
 
 /// Computes the desired state.
@@ -218,6 +222,7 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
         balancer: balancer(spec, facts, ports),
         floating_ip: floating_ip(spec, facts),
         control_plane: facts.control_plane.clone(),
+        zone_subnets: facts.zone_subnets.clone(),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::placement::Policies;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
+use crate::zones;
 
 /// The ids of what a cluster's spec refers to.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Facts {
     pub subnet_ranges: Vec<Remote>,
     /// The subnet pools of subnets that do not exist yet.
     pub subnet_pools: SubnetPools,
+    /// The subnets of failure domains.
+    pub zone_subnets: Vec<String>,
     /// The existing router, if the spec selects one.
     pub router: Option<String>,
     /// The addresses of the managed router on the external network.
@@ -77,6 +80,8 @@ pub struct Place {
     pub network: Option<String>,
     /// Its primary subnet, for addresses of the API and of nodes.
     pub subnet: Option<String>,
+    /// The subnets of failure domains, for addresses of their nodes.
+    pub zone_subnets: Vec<String>,
 }
 
 /// The [`Place`] of a cluster with this spec.
@@ -89,12 +94,16 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
         return Ok(Place {
             network: observed.network().map(|network| network.id.clone()),
             subnet: subnet.map(|subnet| subnet.id.clone()),
+            zone_subnets: Vec::new(),
         });
     }
     let (network, subnets) = existing_network(spec, &observed.view)?;
+    let zone_subnets = zones::all(spec, &observed.view, network.as_deref());
+    let zone_subnets = zone_subnets.map_err(about(Type::Network))?;
     Ok(Place {
         network,
         subnet: subnets.into_iter().next(),
+        zone_subnets,
     })
 }
 
@@ -128,7 +137,8 @@ pub fn facts(
     let (network, subnets) = existing_network(spec, view)?;
     let router = existing_router(spec, &names, observed)?;
     let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
-    let subnet_ranges = ranges(spec, &subnets, view);
+    let zone_subnets = zones::all(spec, view, network.as_deref()).map_err(about(Type::Network))?;
+    let subnet_ranges = ranges(spec, subnets.iter().chain(&zone_subnets), view);
     let subnet_pools = subnet_pools::of(spec, observed)?;
     let mut facts = Facts {
         mark,
@@ -140,6 +150,7 @@ pub fn facts(
         network,
         subnets,
         subnet_ranges,
+        zone_subnets,
         subnet_pools,
         router,
         router_addresses,
@@ -169,8 +180,14 @@ pub fn facts(
 }
 
 /// The ranges of the subnets to create, or else of existing ones.
-fn ranges(spec: &OpenStackClusterSpec, subnets: &[String], view: &View) -> Vec<Remote> {
-    let known = subnets.iter().filter_map(|id| view.subnets.get(id));
+fn ranges<'a>(
+    spec: &OpenStackClusterSpec,
+    subnets: impl Iterator<Item = &'a String>,
+    view: &View,
+) -> Vec<Remote> {
+    let mut seen = BTreeSet::new();
+    let known = subnets.filter(|id| seen.insert(id.as_str()));
+    let known = known.filter_map(|id| view.subnets.get(id));
     let known = known.map(|subnet| Remote::Prefix(subnet.cidr.clone()));
     let created = spec.managed_subnets.iter();
     let created = created.map(|subnet| match subnet.cidr.as_str() {
@@ -237,31 +254,43 @@ fn existing_router(
     }
 }
 
-/// The problem with zones in `controlPlaneAvailabilityZones` that do not exist; none if the cloud lists no zones.
+/// The problem with zones of the spec that do not exist; none if the cloud lists no zones.
 fn unknown_zones(spec: &OpenStackClusterSpec, view: &View) -> Option<String> {
+    let chosen = spec.control_plane_availability_zones.iter();
+    let with_subnets = spec.failure_domain_subnets.iter();
+    let with_subnets = with_subnets.map(|entry| entry.failure_domain.as_str());
+    let cures = [
+        "Correct the list, or machines of the control plane are created in other zones",
+        "Correct the list: no machine has ports there",
+    ];
+    unknown(
+        view,
+        "controlPlaneAvailabilityZones",
+        chosen.map(String::as_str),
+        cures[0],
+    )
+    .or_else(|| unknown(view, "failureDomainSubnets", with_subnets, cures[1]))
+}
+
+fn unknown<'a>(
+    view: &View,
+    field: &str,
+    chosen: impl Iterator<Item = &'a str>,
+    cure: &str,
+) -> Option<String> {
     let zones = view.zones.iter().filter(|zone| zone.state.available);
     let known: BTreeSet<_> = zones.map(|zone| zone.name.as_str()).collect();
-    let chosen = spec.control_plane_availability_zones.iter();
-    let unknown = chosen
-        .map(String::as_str)
-        .filter(|zone| !known.contains(zone));
-    let unknown: Vec<_> = unknown.collect();
+    let unknown: Vec<_> = chosen.filter(|zone| !known.contains(zone)).collect();
     if known.is_empty() || unknown.is_empty() {
         return None;
     }
-    let (verb, unknown) = match unknown.len() {
-        1 => (
-            "is no availability zone",
-            resolve::names(unknown.into_iter()),
-        ),
-        _ => (
-            "are no availability zones",
-            resolve::names(unknown.into_iter()),
-        ),
+    let verb = match unknown.len() {
+        1 => "is no availability zone",
+        _ => "are no availability zones",
     };
+    let unknown = resolve::names(unknown.into_iter());
     Some(format!(
-        "controlPlaneAvailabilityZones: {unknown} {verb} of Nova, or not available; there are: {}. Correct the list, or \
-         machines of the control plane are created in other zones",
+        "{field}: {unknown} {verb} of Nova, or not available; there are: {}. {cure}",
         resolve::names(known.into_iter())
     ))
 }

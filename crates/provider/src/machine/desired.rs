@@ -41,6 +41,8 @@ pub struct Port {
     pub tags: Vec<String>,
     /// Whether it is the parent of a trunk, which has its name, description and tags.
     pub trunk: bool,
+    /// True if its addresses are those of the machine's failure domain.
+    pub is_of_zone: bool,
 }
 
 /// A volume.
@@ -170,6 +172,7 @@ fn port(
         create,
         tags: all,
         trunk: found.trunk,
+        is_of_zone: found.is_of_zone,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::placement;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
+use crate::zones;
 
 /// The ids of what a machine's spec refers to, in the cloud and in the cluster.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub struct PortFacts {
     pub security_groups: Option<Vec<String>>,
     /// Whether it is the parent of a trunk.
     pub trunk: bool,
+    /// True if the addresses are those of the machine's failure domain.
+    pub is_of_zone: bool,
 }
 
 /// The ports in the spec of a machine, or else one on the cluster's network.
@@ -198,20 +201,23 @@ fn port_facts(
         let missing = NotFound::among(Kind::Extensions, text);
         return Err(missing.problem(Type::Instance, Reason::InvalidMachineSpec));
     }
-    let (network, fixed_ips) = match place(port, view).map_err(missing(field("network")))? {
-        Some(network) => {
-            let ips = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
-            (network, ips)
-        }
-        None => {
-            let (network, ips) = cluster_network(cluster, view)
-                .map_err(|why| why.problem(Type::Instance, Reason::InvalidMachineSpec))?;
-            // Addresses in the spec of the port replace the default of one per subnet.
-            let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
-            let ips = if wanted.is_empty() { ips } else { wanted };
-            (network, ips)
-        }
-    };
+    let ((network, fixed_ips), is_of_zone) =
+        match place(port, view).map_err(missing(field("network")))? {
+            Some(network) => {
+                let ips = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
+                ((network, ips), false)
+            }
+            None => {
+                let wrong = |why: NotFound| why.problem(Type::Instance, Reason::InvalidMachineSpec);
+                let (cluster, network) = cluster_network(cluster).map_err(wrong)?;
+                // Addresses in the spec of the port replace the default of one per subnet.
+                let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;
+                match wanted.is_empty() {
+                    false => ((network, wanted), false),
+                    true => in_cluster(cluster, network, scope, view).map_err(wrong)?,
+                }
+            }
+        };
     let secure = port.fields.enable_port_security != Some(false);
     let mut security_groups = Vec::new();
     if secure {
@@ -234,6 +240,7 @@ fn port_facts(
         fixed_ips,
         security_groups,
         trunk,
+        is_of_zone,
     })
 }
 
@@ -277,33 +284,56 @@ fn addresses(port: &PortOpts, view: &View, network: &str) -> Result<Vec<FixedIp>
         .collect()
 }
 
-/// The cluster's network, with an address on the primary subnet, or else on each subnet if the spec selects subnets.
+/// The cluster and its network.
 fn cluster_network(
     cluster: Option<&OpenStackCluster>,
-    view: &View,
-) -> Result<(String, Vec<FixedIp>), NotFound> {
+) -> Result<(&OpenStackCluster, String), NotFound> {
     let none = || "the cluster has no network: give network or fixedIPs for every port".to_owned();
     let cluster = cluster.ok_or_else(none)?;
     let network = cluster.status.as_ref();
     let network = network.and_then(|status| status.network.as_ref());
     let network = network.ok_or_else(none)?;
+    Ok((cluster, network.id.clone()))
+}
+
+/// The network of the cluster with the addresses of a port there, and whether these are those of a failure domain.
+fn in_cluster(
+    cluster: &OpenStackCluster,
+    network: String,
+    scope: &Scope,
+    view: &View,
+) -> Result<((String, Vec<FixedIp>), bool), NotFound> {
+    let zone = scope.failure_domain.as_deref();
+    Ok(match zones::of_zone(&cluster.spec, view, &network, zone)? {
+        Some(ips) => ((network, ips), true),
+        None => {
+            let ips = of_cluster(cluster, view, &network)?;
+            ((network, ips), false)
+        }
+    })
+}
+
+/// An address on the primary subnet, or else on each subnet if the spec selects subnets.
+fn of_cluster(
+    cluster: &OpenStackCluster,
+    view: &View,
+    network: &str,
+) -> Result<Vec<FixedIp>, NotFound> {
     let spec = &cluster.spec;
     let on = |subnet: &str| FixedIp {
         subnet_id: subnet.to_owned(),
         ip_address: String::new(),
     };
-    let fixed_ips = match &spec.primary_subnet {
-        Some(param) => {
-            vec![on(&resolve::subnet(view, param, Some(&network.id))?.id)]
-        }
+    let known = cluster.status.as_ref();
+    let known = known.and_then(|status| status.network.as_ref());
+    Ok(match &spec.primary_subnet {
+        Some(param) => vec![on(&resolve::subnet(view, param, Some(network))?.id)],
         None if spec.subnets.is_empty() => Vec::new(),
-        None => network
-            .subnets
-            .iter()
-            .map(|subnet| on(&subnet.id))
-            .collect(),
-    };
-    Ok((network.id.clone(), fixed_ips))
+        None => {
+            let subnets = known.iter().flat_map(|network| &network.subnets);
+            subnets.map(|subnet| on(&subnet.id)).collect()
+        }
+    })
 }
 
 fn groups(params: &[SecurityGroupParam], view: &View) -> Result<Vec<String>, NotFound> {

@@ -1,6 +1,7 @@
 //! The steps from the observed to the desired state, and their requests.
 
 use std::fmt;
+use std::sync::Arc;
 
 use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork};
 use openstack::inventory::Inventory;
@@ -126,22 +127,23 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
             )),
         }
     }
+    if of_other_zones(desired, observed, &mut plan) {
+        return plan;
+    }
     let missing = desired
         .ports
         .iter()
-        .any(|port| observed.port(&port.create.name).is_none());
+        .any(|port| usable(port, observed).is_none());
     if missing {
         plan.steps.push(Step::CreatePorts);
     }
     for port in &desired.ports {
         let wanted = &port.create.allowed_address_pairs;
-        let change = observed
-            .port(&port.create.name)
-            .and_then(|known| pairs::before_use(wanted, known));
+        let change = usable(port, observed).and_then(|known| pairs::before_use(wanted, known));
         plan.steps.extend(change.map(Step::SetPairs));
     }
     for port in desired.ports.iter().filter(|_| desired.tagging) {
-        let known = observed.port(&port.create.name);
+        let known = usable(port, observed);
         if known.is_none_or(|known| port.tags.iter().any(|tag| !known.tags.contains(tag))) {
             plan.steps.push(Step::TagPort(port.create.name.clone()));
         }
@@ -157,11 +159,47 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     plan
 }
 
+/// The port for `wanted`, if it is where the server is going to be.
+fn usable<'o>(wanted: &super::desired::Port, observed: &'o Observed) -> Option<&'o Arc<Port>> {
+    let known = observed.port(&wanted.create.name)?;
+    (!is_elsewhere(wanted, known)).then_some(known)
+}
+
+/// True for a port on the subnets of another failure domain, for which a server failed before.
+fn is_elsewhere(wanted: &super::desired::Port, known: &Port) -> bool {
+    let ips = &wanted.create.fixed_ips;
+    let has = |subnet: &str| known.fixed_ips.iter().any(|ip| ip.subnet_id == subnet);
+    wanted.is_of_zone && !ips.iter().all(|ip| has(&ip.subnet_id))
+}
+
+/// Deletes ports on the subnets of another failure domain. Returns true if the failed server has not released them yet.
+fn of_other_zones(desired: &Desired, observed: &Observed, plan: &mut Plan) -> bool {
+    let mut is_held = false;
+    for wanted in &desired.ports {
+        let named = observed.ports.iter();
+        let named = named.filter(|port| port.name == wanted.create.name);
+        for port in named.filter(|port| is_elsewhere(wanted, port)) {
+            if !port.device_id.is_empty() {
+                is_held = true;
+                plan.waits
+                    .push(format!("waiting for port {} to be released", port.name));
+                continue;
+            }
+            let trunk = observed
+                .trunk(port)
+                .map(|trunk| Step::DeleteTrunk(trunk.id.clone()));
+            plan.steps.extend(trunk);
+            plan.steps.push(Step::DeletePort(port.id.clone()));
+        }
+    }
+    is_held
+}
+
 /// The trunks, which exist before a server uses their ports.
 fn trunks(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     for port in desired.ports.iter().filter(|port| port.trunk) {
         let name = &port.create.name;
-        let known = observed.port(name).and_then(|port| observed.trunk(port));
+        let known = usable(port, observed).and_then(|port| observed.trunk(port));
         if known.is_none() {
             steps.push(Step::CreateTrunk(name.clone()));
         }

@@ -46,6 +46,7 @@ const OF_PORTS: [&str; 18] = [
 pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
     tags(&spec.tags, path, errors);
     subnets::managed(&spec.managed_subnets, path, errors);
+    subnets::of_failure_domains(spec, path, errors);
     if let Some(api_server) = &spec.api_server {
         endpoint(api_server, &format!("{path}.apiServer"), errors);
     }

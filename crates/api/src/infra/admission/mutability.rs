@@ -47,6 +47,7 @@ const CLUSTER: Table = &[
     ("subnets", Rule::Grows(to_existing_ones)),
     ("subnets[]", Rule::If(same_subnet)),
     ("primarySubnet", Rule::Freely),
+    ("failureDomainSubnets", Rule::Freely),
     ("network", Rule::If(same_network)),
     ("apiServer.port", Rule::If(once_without_floating_ip)),
     ("apiServer.fixedIP", Rule::If(once_without_floating_ip)),

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 
 use super::formats::{Errors, address, cidr};
 use crate::change::FieldError;
-use crate::infra::v1beta2::{Ipv6Mode, SubnetSpec};
+use crate::infra::v1beta2::{Ipv6Mode, OpenStackClusterSpec, SubnetSpec};
 
 /// Validates the subnets of an OpenStackCluster to create; `path` is that of its spec.
 pub(super) fn managed(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
@@ -12,6 +12,14 @@ pub(super) fn managed(subnets: &[SubnetSpec], path: &str, errors: &mut Errors) {
         one(subnet, &format!("{path}.managedSubnets[{index}]"), errors);
     }
     one_of_each_family(subnets, path, errors);
+}
+
+/// Validates the subnets of failure domains; `path` is that of the spec.
+pub(super) fn of_failure_domains(spec: &OpenStackClusterSpec, path: &str, errors: &mut Errors) {
+    if !spec.failure_domain_subnets.is_empty() && !spec.managed_subnets.is_empty() {
+        let why = "is for subnets that exist: leave managedSubnets out, and give network";
+        errors.push(FieldError::new(format!("{path}.failureDomainSubnets"), why));
+    }
 }
 
 /// Rejects two subnets of one family: servers would have an address in only one.

@@ -59,6 +59,10 @@ fn mutable_fields_of_a_cluster_change_freely() {
     for (before, after) in [
         (json!({}), json!({"primarySubnet": {"id": "a"}})),
         (
+            json!({}),
+            json!({"failureDomainSubnets": [{"failureDomain": "az1", "subnets": [{"id": POOL}]}]}),
+        ),
+        (
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24", "dnsNameservers": ["8.8.8.8"]}]}),
         ),

@@ -142,6 +142,7 @@ const CLUSTER_6: &[Move] = &[
 const CLUSTER_7: &[Move] = &[
     New("disableExternalNetwork"),
     New("primarySubnet"),
+    New("failureDomainSubnets"),
     Joint {
         old: "cloudName, identityRef",
         new: "identityRef",

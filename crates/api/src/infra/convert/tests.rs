@@ -285,6 +285,7 @@ fn cluster() -> impl Strategy<Value = two::OpenStackClusterSpec> {
                     network,
                     subnets: Vec::new(),
                     primary_subnet: None,
+                    failure_domain_subnets: Vec::new(),
                     router: None,
                     external_network: None,
                     enable_external_network: external,

@@ -39,6 +39,11 @@ fn examples() -> Vec<(&'static str, Value)> {
     let port = |ports: Value| ("OpenStackMachine", machine(json!({"ports": ports})));
     let mut all = vec![
         subnet(json!({"cidr": "10.0.0.0"})),
+        (
+            "OpenStackCluster",
+            json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}],
+                "failureDomainSubnets": [{"failureDomain": "az1", "subnets": [{"id": POOL}]}]}),
+        ),
         subnet(json!({"prefixLength": 24})),
         subnet(json!({"ipVersion": 6})),
         (

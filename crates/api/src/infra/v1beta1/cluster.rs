@@ -11,9 +11,10 @@ use super::machine::{OpenStackMachineSpec, ResolvedMachine};
 use crate::infra::schema;
 use crate::infra::v1beta2::given;
 use crate::infra::v1beta2::{
-    ControlPlaneEndpoint, DefaultRule, ExternalRouterIp, IdentityRef, Initialization, LoadBalancer,
-    LoadBalancerStatus, MachineResources, NetworkParam, NetworkStatus, NetworkStatusWithSubnets,
-    RouterParam, RouterStatus, SecurityGroupRule, SecurityGroupStatus, SubnetParam, SubnetSpec,
+    ControlPlaneEndpoint, DefaultRule, ExternalRouterIp, FailureDomainSubnets, IdentityRef,
+    Initialization, LoadBalancer, LoadBalancerStatus, MachineResources, NetworkParam,
+    NetworkStatus, NetworkStatusWithSubnets, RouterParam, RouterStatus, SecurityGroupRule,
+    SecurityGroupStatus, SubnetParam, SubnetSpec,
 };
 
 /// Network, security groups and API endpoint of one Cluster.
@@ -110,6 +111,11 @@ pub struct OpenStackClusterSpec {
     /// The subnet for addresses of the API and of nodes; the first when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_subnet: Option<SubnetParam>,
+    /// The subnets of failure domains, in the network of the cluster: a machine of a failure domain has its ports on these in
+    /// place of `subnets`.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["failureDomain"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_domain_subnets: Vec<FailureDomainSubnets>,
     /// An existing router to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterParam>,

@@ -90,6 +90,11 @@ pub struct OpenStackClusterSpec {
     /// The subnet for addresses of the API and of nodes; the first when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_subnet: Option<SubnetParam>,
+    /// The subnets of failure domains, in the network of the cluster: a machine of a failure domain has its ports on these in
+    /// place of `subnets`.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["failureDomain"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failure_domain_subnets: Vec<FailureDomainSubnets>,
     /// An existing router to use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<RouterParam>,
@@ -126,6 +131,22 @@ pub struct OpenStackClusterSpec {
     #[serde(default)]
     #[schemars(!default)]
     pub identity_ref: IdentityRef,
+}
+
+/// The subnets of a failure domain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailureDomainSubnets {
+    /// The failure domain, an availability zone of Nova.
+    #[schemars(length(min = 1))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
+    pub failure_domain: String,
+    /// Its subnets: one, or one for each family of addresses.
+    #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
+    pub subnets: Vec<SubnetParam>,
 }
 
 /// A subnet to create.

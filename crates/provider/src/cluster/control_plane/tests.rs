@@ -50,6 +50,7 @@ fn place(network: &str, subnet: &str) -> Place {
     Place {
         network: Some(network.into()),
         subnet: Some(subnet.into()),
+        zone_subnets: Vec::new(),
     }
 }
 

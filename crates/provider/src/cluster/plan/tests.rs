@@ -285,6 +285,7 @@ fn machines(count: usize) -> Vec<ControlPlaneMachine> {
             name: format!("cp-{i}"),
             address: format!("10.6.0.1{i}"),
             port_id: format!("cp-port-{i}"),
+            subnet_id: "subnet".into(),
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use openstack::View;
 use openstack::compute::{Server, ServerCreate};
 use openstack::inventory::Table;
-use openstack::network::{AddressPair, Port, PortCreate, SubPort, Trunk};
+use openstack::network::{AddressPair, FixedIp, Port, PortCreate, SubPort, Trunk};
 use openstack::volume::{Volume, VolumeCreate};
 use proptest::prelude::*;
 
@@ -79,6 +79,7 @@ impl Model {
                         name: create.name,
                         description,
                         allowed_address_pairs: create.allowed_address_pairs,
+                        fixed_ips: create.fixed_ips,
                         ..Default::default()
                     });
                 }
@@ -228,6 +229,7 @@ fn desired(mark: Mark, ports: usize, volumes: usize, tagging: bool) -> Desired {
         },
         tags: tags.clone(),
         trunk: index.is_multiple_of(2),
+        is_of_zone: false,
     };
     let volume = |index: usize| WantedVolume {
         create: VolumeCreate {
@@ -518,4 +520,55 @@ fn a_server_that_nothing_marks_or_that_has_another_machines_tags_is_waited_for()
         assert_eq!(plan.steps, []);
         assert!(plan.waits[0].contains("server s has"), "{:?}", plan.waits);
     }
+}
+
+#[test]
+fn ports_on_the_subnets_of_another_zone_are_replaced_once_no_server_has_them() {
+    let mark = Mark::machine(Identity::new(), Identity::new());
+    let on = |subnet: &str| {
+        vec![FixedIp {
+            subnet_id: subnet.into(),
+            ip_address: String::new(),
+        }]
+    };
+    let wanted = |subnet: &str| {
+        let mut wanted = desired(mark, 2, 0, true);
+        // The second port is where its spec says, whatever the zone.
+        wanted.ports[0].is_of_zone = true;
+        for port in &mut wanted.ports {
+            port.create.fixed_ips = on(subnet);
+        }
+        wanted
+    };
+    let mut model = Model::default();
+    let seen = |model: &Model| Observed::of(model.view(), mark, Known::default());
+    let run = |model: &mut Model, wanted: &Desired| {
+        let steps = plan(wanted, &seen(model)).steps;
+        let is_server = |step: &super::Step| *step == super::Step::CreateServer;
+        for step in steps.into_iter().filter(|step| !is_server(step)) {
+            let asked = request(&step, wanted, &seen(model));
+            asked.inspect(|asked| model.perform(asked));
+        }
+    };
+    run(&mut model, &wanted("a"));
+    let before: Vec<_> = model.ports.iter().map(|port| port.id.clone()).collect();
+    // The failed server has not released them yet.
+    model.ports[0].device_id = "failed".into();
+    let held = plan(&wanted("b"), &seen(&model));
+    assert!(!held.steps.contains(&super::Step::CreateServer), "{held:?}");
+    assert_eq!(held.waits, ["waiting for port m-0 to be released"]);
+
+    model.ports[0].device_id.clear();
+    run(&mut model, &wanted("b"));
+    model.ports.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_eq!((model.ports.len(), model.trunks.len()), (2, 1));
+    assert_ne!(model.ports[0].id, before[0]);
+    assert_eq!(model.ports[1].id, before[1]);
+    assert_eq!(model.ports[0].fixed_ips, on("b"));
+    assert_eq!(model.ports[0].tags, mark.tags());
+    assert_eq!(model.trunks[0].port_id, model.ports[0].id);
+    assert_eq!(
+        plan(&wanted("b"), &seen(&model)).steps,
+        [super::Step::CreateServer]
+    );
 }

@@ -257,6 +257,15 @@ impl Owner {
             ),
             cell(
                 "subnet",
+                "failureDomainSubnets",
+                inside(
+                    json!({"network": id(&self.network), "subnets": [id(&self.subnet)],
+                    "failureDomainSubnets": [{"failureDomain": "nova", "subnets": [id(&self.subnet)]}]}),
+                ),
+                Ready,
+            ),
+            cell(
+                "subnet",
                 "managedLoadBalancer.subnets",
                 balancer(json!({"subnets": [id(&self.subnet)]})),
                 Ready,

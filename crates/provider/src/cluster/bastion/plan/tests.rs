@@ -196,6 +196,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
         },
         tags: mark.tags(),
         trunk: false,
+        is_of_zone: false,
     };
     let volume = |index: usize| WantedVolume {
         create: VolumeCreate {
@@ -237,6 +238,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
         place: Place {
             network: Some("net".into()),
             subnet: Some("subnet".into()),
+            zone_subnets: Vec::new(),
         },
         description: mark.description("x"),
         tags: mark.tags(),
