@@ -8,13 +8,12 @@ use kube::api::DynamicObject;
 use manifest::Document;
 use manifest::convert::unified;
 use serde_json::{Map, Value};
+use terminal::counted;
 
 use crate::apply::{self, Preview};
 use crate::cli::{Apply, DryRun};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
-use crate::snapshot::counted;
 use crate::source;
 
 /// Exit status of `--diff` if something would change, as of `plan`.
@@ -79,10 +78,10 @@ fn difference(preview: &Preview) -> anyhow::Result<String> {
         mask(before.as_mut(), &mut after);
     }
     let before = match &before {
-        Some(value) => output::yaml(value)?,
+        Some(value) => terminal::yaml(value)?,
         None => String::new(),
     };
-    let after = output::yaml(&after)?;
+    let after = terminal::yaml(&after)?;
     Ok(unified(&preview.label, "applied", &before, &after))
 }
 

@@ -11,7 +11,6 @@ use serde_json::json;
 use crate::cli::{GenerateCloudConf, Output};
 use crate::cloud;
 use crate::environment::Environment;
-use crate::output;
 
 /// The findings about a file, and whether it can be used.
 pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {
@@ -59,7 +58,7 @@ fn render(
 ) -> anyhow::Result<String> {
     if output == Output::Json {
         let document = json!({"file": file, "usable": usable, "findings": findings});
-        return Ok(output::json(&document)?);
+        return Ok(terminal::json(&document)?);
     }
     let mut text = String::new();
     for finding in findings {

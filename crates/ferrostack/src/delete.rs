@@ -10,13 +10,14 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use operator::client::Api;
 use serde_json::json;
+use terminal::counted;
 
 use crate::cli::DeleteCluster;
 use crate::connect;
 use crate::describe;
 use crate::environment::Environment;
 use crate::readiness::waits_for;
-use crate::snapshot::{Item, Kind, Snapshot, counted};
+use crate::snapshot::{Item, Kind, Snapshot};
 
 /// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";

@@ -24,7 +24,6 @@ use manifest::Lines;
 use serde_json::{Value, json};
 
 use crate::cli::{OpenStackConfig, Output};
-use crate::output;
 use crate::source;
 
 pub(crate) use self::delete::delete;
@@ -173,7 +172,7 @@ fn document(
         "services": all,
         "warnings": findings,
     });
-    Ok(output::json(&document)?)
+    Ok(terminal::json(&document)?)
 }
 
 fn options(config: &Config) -> Vec<Value> {

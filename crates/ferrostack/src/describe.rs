@@ -5,17 +5,18 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
 use operator::client::Api;
+use terminal::{CLEAR, Colors, Layout};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Color, DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
 use crate::observer::observe;
-use crate::output::{self, CLEAR};
+use crate::output;
 use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::tree::conditions::{self, Selector};
-use crate::tree::{self, Branch, Colors, Layout, Parts, Selection};
+use crate::tree::{self, Branch, Parts, Selection};
 
 /// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
 pub(crate) async fn cluster(
@@ -149,12 +150,12 @@ fn text(
     let colors = colors(args, environment);
     let list = chosen == Chosen::All;
     Ok(Some(match args.output {
-        Listing::Text => tree::table(&trees, now, Layout::of(environment), colors),
+        Listing::Text => tree::table(&trees, now, output::layout(environment), colors),
         Listing::Wide => tree::table(&trees, now, Layout::Wide, colors),
-        Listing::Json if list => output::json(&trees)?,
-        Listing::Json => output::json(first)?,
-        Listing::Yaml if list => output::yaml(&trees)?,
-        Listing::Yaml => output::yaml(first)?,
+        Listing::Json if list => terminal::json(&trees)?,
+        Listing::Json => terminal::json(first)?,
+        Listing::Yaml if list => terminal::yaml(&trees)?,
+        Listing::Yaml => terminal::yaml(first)?,
     }))
 }
 
@@ -194,7 +195,7 @@ fn tree_of(args: &DescribeCluster, snapshot: &Snapshot, cluster: &Item) -> Branc
 
 fn colors(args: &DescribeCluster, environment: &Environment) -> Colors {
     match args.color {
-        Color::Auto => Colors::of(environment),
+        Color::Auto => output::colors(environment),
         Color::Always => Colors::On,
         Color::Never => Colors::Off,
     }

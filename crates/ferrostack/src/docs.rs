@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Docs, Output};
 use crate::environment::Environment;
-use crate::output::{self, pager};
+use crate::output::pager;
 
 mod layout;
 
@@ -45,12 +45,12 @@ pub(crate) fn run(
     let pages = pages()?;
     let as_json = args.output.output == Output::Json;
     match (&args.page, &args.search) {
-        (_, Some(word)) if as_json => print(&output::json(&matches(&pages, word)?)?),
+        (_, Some(word)) if as_json => print(&terminal::json(&matches(&pages, word)?)?),
         (_, Some(word)) => print(&found(&pages, word)?),
         (Some(name), None) => {
             let text = page(&pages, name)?;
             match as_json {
-                true => print(&output::json(&json!({"page": name, "text": text}))?),
+                true => print(&terminal::json(&json!({"page": name, "text": text}))?),
                 false => pager::show(environment, &layout::laid_out(&text, environment.columns())),
             }
         }
@@ -58,7 +58,7 @@ pub(crate) fn run(
             let list = pages.iter().map(
                 |page| json!({"page": page.name, "folder": page.folder, "title": page.title()}),
             );
-            print(&output::json(&list.collect::<Vec<Value>>())?)
+            print(&terminal::json(&list.collect::<Vec<Value>>())?)
         }
         (None, None) => print(&list(&pages)),
     }

@@ -10,7 +10,6 @@ use crate::cli::{Env, Output};
 use crate::cloud;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
-use crate::output;
 
 /// Where the manifests of the cloud controller manager mount the CA, as the original `env.rc` has it.
 const CA_FILE: &str = "/etc/certs/cacert";
@@ -28,7 +27,7 @@ pub(crate) fn text(args: &Env, environment: &Environment) -> anyhow::Result<Secr
     let conf = STANDARD.encode(conf.text.expose_secret());
     variables.insert("OPENSTACK_CLOUD_PROVIDER_CONF_B64".to_owned(), conf);
     if args.output.output == Output::Json {
-        return Ok(output::json(&variables)?.into());
+        return Ok(terminal::json(&variables)?.into());
     }
     let mut text = String::new();
     for (name, value) in &variables {

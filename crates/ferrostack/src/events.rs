@@ -14,8 +14,6 @@ use crate::asked::{self, Asked};
 use crate::cli::{EventType, Events, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
-use crate::tree::{age, align};
 
 /// Prints the events once, the oldest first, or with `--watch` each new one, too.
 pub(crate) async fn run(
@@ -35,11 +33,11 @@ pub(crate) async fn run(
     events.retain(|event| is_wanted(event, &asked, &args.types));
     events.sort_by_key(|event| last_seen(event).map(|it| it.as_nanosecond()));
     match args.output.output {
-        Output::Json => print(&output::json(&json!({"items": events}))?)?,
+        Output::Json => print(&terminal::json(&json!({"items": events}))?)?,
         Output::Text if events.is_empty() && !args.watch => {
             print(&format!("There is no event {}.\n", place(args)))?;
         }
-        Output::Text => print(&align(&table(&events, Timestamp::now())))?,
+        Output::Text => print(&terminal::align(&table(&events, Timestamp::now())))?,
     }
     match args.watch {
         true => follow(&api, args, &asked, stop, print).await,
@@ -71,10 +69,10 @@ async fn follow(
             continue;
         }
         match args.output.output {
-            Output::Json => print(&format!("{}\n", output::json_line(&json!(event))))?,
+            Output::Json => print(&format!("{}\n", terminal::json_line(&json!(event))))?,
             Output::Text => {
                 let rows = table(&[event], Timestamp::now());
-                print(&align(&rows[1..]))?;
+                print(&terminal::align(&rows[1..]))?;
             }
         }
     }
@@ -116,14 +114,14 @@ fn table(events: &[Event], now: Timestamp) -> Vec<[String; 5]> {
     for event in events {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let regarding = event.regarding.clone().unwrap_or_default();
-        let seen = last_seen(event).map(|it| age(&it.to_string(), now));
+        let seen = last_seen(event).map(|it| terminal::age(&it.to_string(), now));
         let count = event.series.as_ref().map(|it| it.count);
         let count = count.or(event.deprecated_count).filter(|it| *it > 1);
         let seen = match (seen.unwrap_or_default(), count) {
             (seen, Some(count)) => format!("{seen} (x{count})"),
             (seen, None) => seen,
         };
-        rows.push(output::cells([
+        rows.push(terminal::cells([
             seen,
             text(&event.type_),
             text(&event.reason),

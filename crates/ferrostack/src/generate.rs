@@ -100,7 +100,7 @@ fn finish(args: &GenerateCluster, source: &Source) -> anyhow::Result<String> {
 fn variables(source: &Source, output: Output) -> anyhow::Result<String> {
     match output {
         Output::Text => Ok(source.list_variables()),
-        Output::Json => Ok(output::json(&source.variables())?),
+        Output::Json => Ok(terminal::json(&source.variables())?),
     }
 }
 

@@ -9,6 +9,7 @@ use anyhow::{Context, bail, ensure};
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Client;
 use operator::client::Api;
+use terminal::counted;
 
 use crate::apply;
 use crate::cli::{Init, InitCommand, Output};
@@ -18,8 +19,6 @@ use crate::generate::check_namespace;
 use crate::manager::older::Older;
 use crate::manager::subset::Subset;
 use crate::manager::{installed, manifests};
-use crate::output;
-use crate::snapshot::counted;
 
 /// How often the Deployment of the managers is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -153,7 +152,7 @@ fn images(image: Option<&str>, output: Output) -> String {
     let image = image.unwrap_or(manifests::IMAGE);
     match output {
         Output::Text => format!("{image}\n"),
-        Output::Json => output::json_document(&serde_json::json!([image])),
+        Output::Json => terminal::json_document(&serde_json::json!([image])),
     }
 }
 

@@ -7,6 +7,7 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use operator::client::Api;
 use serde_json::json;
+use terminal::{Layout, age, align, fit};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{GetClusters, Listing};
@@ -16,8 +17,6 @@ use crate::environment::Environment;
 use crate::output;
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::fit::fit;
-use crate::tree::{Layout, age, align};
 
 /// Prints clusters once, or with `--watch` at every change.
 pub(crate) async fn clusters(
@@ -86,10 +85,10 @@ fn text(
                 args.connect.namespace
             ),
         }),
-        Listing::Text => Ok(table(snapshot, &clusters, now, Layout::of(environment))),
+        Listing::Text => Ok(table(snapshot, &clusters, now, output::layout(environment))),
         Listing::Wide => Ok(table(snapshot, &clusters, now, Layout::Wide)),
-        Listing::Json => Ok(output::json(&list(&clusters))?),
-        Listing::Yaml => output::yaml(&list(&clusters)),
+        Listing::Json => Ok(terminal::json(&list(&clusters))?),
+        Listing::Yaml => Ok(terminal::yaml(&list(&clusters))?),
     }
 }
 
@@ -147,7 +146,7 @@ pub(crate) fn table(
             }
             _ => String::new(),
         };
-        rows.push(output::cells([
+        rows.push(terminal::cells([
             cluster.namespace().to_owned(),
             cluster.name().to_owned(),
             text("/status/phase"),

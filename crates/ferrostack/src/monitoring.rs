@@ -7,7 +7,6 @@ use crate::cli::GenerateMonitoring;
 use crate::generate::check_namespace;
 use crate::manager::manifests;
 use crate::manager::subset::Subset;
-use crate::output;
 
 /// Permission, Service and ServiceMonitor, and the alerts; they have the names of a manager of all providers.
 const FILES: [&str; 2] = [
@@ -31,11 +30,11 @@ pub(crate) fn render(args: &GenerateMonitoring) -> anyhow::Result<String> {
 /// The ConfigMap by which Grafana's sidecar finds the dashboard.
 fn dashboard() -> anyhow::Result<String> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).context("the dashboard")?;
-    let text = output::json(&dashboard)?;
-    output::yaml(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+    let text = terminal::json(&dashboard)?;
+    Ok(terminal::yaml(&json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "ferrostack-manager-dashboard", "namespace": manifests::NAMESPACE,
             "labels": {"grafana_dashboard": "1"}},
-        "data": {"ferrostack-managers.json": text}}))
+        "data": {"ferrostack-managers.json": text}}))?)
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@ mod warnings;
 use anyhow::bail;
 use kube::Client;
 use mover::{Options, Report};
+use terminal::counted;
 use tokio_util::sync::CancellationToken;
 
 use self::warnings::Warns;
 use crate::cli::{Move, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
-use crate::snapshot::counted;
 
 /// The longest list of what stays in a text.
 const LISTED: usize = 20;
@@ -93,7 +92,7 @@ async fn preview(
 }
 
 fn json(report: &Report) -> anyhow::Result<String> {
-    Ok(output::json(report)?)
+    Ok(terminal::json(report)?)
 }
 
 /// The result of a move.

@@ -20,7 +20,6 @@ use crate::apply;
 use crate::cli::{Output, TopologyPlan};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
 use crate::source;
 
 /// The text of the plan.
@@ -44,7 +43,7 @@ pub(crate) async fn run(args: &TopologyPlan, environment: &Environment) -> anyho
     Ok(match args.output.output {
         Output::Json => {
             let changes: Vec<_> = found.iter().map(|it| it.json(namespace)).collect();
-            output::json(&json!({ "changes": changes, "obstacles": obstacles }))?
+            terminal::json(&json!({ "changes": changes, "obstacles": obstacles }))?
         }
         Output::Text => text(namespace, &found, &obstacles),
     })

@@ -16,7 +16,6 @@ use crate::init::choice;
 use crate::manager::installed::THIS;
 use crate::manager::manifests;
 use crate::manager::subset::Subset;
-use crate::output;
 use crate::upgrade::plan::{aligned, type_of};
 
 /// Where the manifests come from.
@@ -39,7 +38,7 @@ pub(crate) fn list(output: Output) -> String {
             let all = Provider::ALL.map(|it| {
                 json!({"name": it.name(), "type": type_of(it), "url": URL, "file": file(it), "version": THIS})
             });
-            output::json_document(&json!(all))
+            terminal::json_document(&json!(all))
         }
         Output::Text => {
             let mut rows = vec![["NAME", "TYPE", "URL", "FILE"].map(str::to_owned)];

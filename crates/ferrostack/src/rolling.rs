@@ -18,9 +18,7 @@ use crate::apply::FIELD_MANAGER;
 use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
 use crate::snapshot::Kind;
-use crate::tree::align;
 
 /// Pause between two looks of `rollout status`.
 const LOOK: Duration = Duration::from_millis(500);
@@ -175,14 +173,14 @@ impl Work<'_> {
                 let template = progress::template(&deployment, &sets, number)
                     .map_err(|reason| anyhow::anyhow!("{resource} {reason}"))?;
                 match output {
-                    Output::Json => Ok(output::json(&template)?),
-                    Output::Text => output::yaml(&template),
+                    Output::Json => Ok(terminal::json(&template)?),
+                    Output::Text => Ok(terminal::yaml(&template)?),
                 }
             }
             (None, Output::Json) => {
-                Ok(output::json(&progress::json(resource, &deployment, &sets))?)
+                Ok(terminal::json(&progress::json(resource, &deployment, &sets))?)
             }
-            (None, Output::Text) => Ok(align(&progress::rows(&deployment, &sets))),
+            (None, Output::Text) => Ok(terminal::align(&progress::rows(&deployment, &sets))),
         }
     }
 

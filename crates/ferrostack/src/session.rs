@@ -15,11 +15,10 @@ use crate::connect;
 use crate::data_dir::{held_since, holder};
 use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
-use crate::list;
 use crate::output;
+use crate::list;
 use crate::readiness::{self, cause::is_paused};
 use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::Layout;
 use crate::up::welcome::Welcome;
 
 /// The exit status of `status` where nothing runs, as of `systemctl status`.
@@ -65,7 +64,7 @@ pub(crate) async fn status(
     };
     let now = Timestamp::now();
     print(&match args.output.output {
-        Output::Json => output::json(&running.document(now))?,
+        Output::Json => terminal::json(&running.document(now))?,
         Output::Text if is_of_openstack(&running.data) => running.of_openstack(environment, now),
         Output::Text => running.text(environment, now),
     })?;
@@ -167,7 +166,7 @@ impl Running {
                 format!("  {}", printable::line(&cause))
             });
             lines.extend(causes);
-            let layout = Layout::of(environment);
+            let layout = output::layout(environment);
             let table = list::table(&self.snapshot, &clusters, now, layout);
             lines.extend(table.lines().map(str::to_owned));
         }
@@ -192,7 +191,7 @@ fn stopped(
 ) -> anyhow::Result<String> {
     Ok(match (args.output.output, data.join("version").exists()) {
         (Output::Json, exists) => {
-            output::json(&json!({"running": false, "dataDir": data, "exists": exists}))?
+            terminal::json(&json!({"running": false, "dataDir": data, "exists": exists}))?
         }
         (Output::Text, true) => format!(
             "`up` does not run on {}. Go on with: {}\n",

@@ -88,19 +88,6 @@ impl Kind {
     }
 }
 
-/// A number of objects: `1 Machine`, `2 Machines`, `2 NetworkPolicies`.
-pub(crate) fn counted(count: usize, kind: &str) -> String {
-    let plural = match (count, kind.strip_suffix('y')) {
-        (1, _) => kind.to_owned(),
-        (_, Some(stem)) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{stem}ies"),
-        // `Endpoints` has the form of a plural already.
-        _ if kind.ends_with("ss") => format!("{kind}es"),
-        _ if kind.ends_with('s') => kind.to_owned(),
-        _ => format!("{kind}s"),
-    };
-    format!("{count} {plural}")
-}
-
 /// An object and its kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
@@ -273,20 +260,6 @@ impl Snapshot {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-
-    #[test]
-    fn several_objects_are_counted_in_the_plural() {
-        for (count, kind, expected) in [
-            (1, "Machine", "1 Machine"),
-            (2, "Machine", "2 Machines"),
-            (0, "ConfigMap", "0 ConfigMaps"),
-            (2, "NetworkPolicy", "2 NetworkPolicies"),
-            (2, "Ingress", "2 Ingresses"),
-            (2, "Endpoints", "2 Endpoints"),
-        ] {
-            assert_eq!(counted(count, kind), expected);
-        }
-    }
 
     /// An object of a kind without a name here, such as `infrastructure.cluster.x-k8s.io/v1beta1`, `DockerCluster`.
     pub(crate) fn other(api_version: &str, kind: &str, mut object: Value) -> Item {

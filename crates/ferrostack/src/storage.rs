@@ -14,7 +14,7 @@ use kube::{Client, ResourceExt};
 use operator::client::Api;
 use serde_json::json;
 
-use crate::snapshot::counted;
+use terminal::counted;
 
 /// The number of objects that are listed at once: that of kube-storage-version-migrator.
 const PAGE: u32 = 500;

@@ -2,19 +2,16 @@
 
 pub(crate) mod cluster;
 pub(crate) mod conditions;
-pub(crate) mod fit;
 mod paint;
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
+use terminal::{Colors, Layout, age, align, cells};
 
-use crate::environment::Environment;
-use crate::output::{self, cells};
 use crate::readiness::cause;
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
 pub(crate) use self::cluster::{Parts, Selection, of_cluster};
-pub(crate) use self::paint::Colors;
 
 /// One object, or several in the same state, with its children.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -136,24 +133,6 @@ const HEADER: [&str; 11] = [
 /// The columns that a narrow terminal does without: counts, REASON, SINCE and REPLICAS.
 const EXPENDABLE: [usize; 6] = [6, 4, 5, 8, 9, 3];
 
-/// How a table is laid out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// As wide as its content.
-    Full,
-    /// The same with versions and Nodes.
-    Wide,
-    /// For a terminal of this many columns.
-    Terminal(usize),
-}
-
-impl Layout {
-    /// For the terminal that the output goes to, if it goes to one.
-    pub(crate) fn of(environment: &Environment) -> Self {
-        environment.columns().map_or(Self::Full, Self::Terminal)
-    }
-}
-
 /// Formats trees as one aligned table with a header.
 pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
@@ -167,30 +146,9 @@ pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Co
         }
     }
     match layout {
-        Layout::Terminal(width) => fit::fit(&rows, width, &EXPENDABLE),
+        Layout::Terminal(width) => terminal::fit(&rows, width, &EXPENDABLE),
         Layout::Full | Layout::Wide => align(&rows),
     }
-}
-
-/// Pads columns to their widest cell and separates them by two blanks. Columns without any text are left out.
-pub(crate) fn align<const N: usize>(rows: &[[String; N]]) -> String {
-    let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(output::width(cell));
-        }
-    }
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths).filter(|(_, width)| *width > 0) {
-            line.push_str(cell);
-            line.push_str(&" ".repeat(width - output::width(cell) + 2));
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }
 
 fn count(count: Option<i64>) -> String {
@@ -220,7 +178,7 @@ fn flatten(
         age(&node.since, now),
         node.message.clone(),
     ]);
-    row[7] = colors.state(node);
+    row[7] = paint::state(colors, node);
     rows.push(row);
     let total = node.conditions.len() + node.children.len();
     let lines = |index: usize| match index + 1 == total {
@@ -234,7 +192,7 @@ fn flatten(
         of_condition[9] = age(&row.since, now);
         of_condition[10] = row.message.replace('\n', " ");
         let mut of_condition = cells(of_condition);
-        of_condition[7] = colors.condition(row);
+        of_condition[7] = paint::condition(colors, row);
         rows.push(of_condition);
     }
     for (index, child) in node.children.iter().enumerate() {
@@ -247,15 +205,6 @@ fn flatten(
             rows,
         );
     }
-}
-
-/// The time since `since`, as kubectl prints ages: `45s`, `2m5s`, `3h20m`, `5d`.
-pub(crate) fn age(since: &str, now: Timestamp) -> String {
-    let Ok(since) = since.parse::<Timestamp>() else {
-        return String::new();
-    };
-    // The clock of the writer may be ahead.
-    apimachinery::time::human((now.as_second() - since.as_second()).max(0))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
 use operator::client::Api;
 use serde_json::Value;
+use terminal::counted;
 
 use crate::cli::DeleteProviders;
 use crate::connect;
@@ -20,7 +21,6 @@ use crate::environment::Environment;
 use crate::init::choice;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
-use crate::snapshot::counted;
 
 /// How long kinds and namespaces may take to go; an API server that works needs seconds for them.
 const PATIENCE: Duration = Duration::from_secs(120);

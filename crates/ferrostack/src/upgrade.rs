@@ -10,6 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use kube::api::ListParams;
 use operator::client::Api;
+use terminal::counted;
 
 use self::plan::Plan;
 use crate::cli::{Output, UpgradeApply, UpgradePlan};
@@ -18,8 +19,6 @@ use crate::init::available;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
 use crate::manager::older::Older;
-use crate::output;
-use crate::snapshot::counted;
 use crate::{apply as applying, connect, storage};
 
 /// How long managers may take until they are available, before objects in old versions are rewritten.
@@ -32,7 +31,7 @@ pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyho
     let client = connect::cluster(&args.server, environment).await?;
     let plan = read(&client).await?;
     Ok(match args.output.output {
-        Output::Json => output::json(&plan.json())?,
+        Output::Json => terminal::json(&plan.json())?,
         Output::Text => plan.text(&environment.program),
     })
 }

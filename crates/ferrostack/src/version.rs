@@ -5,7 +5,6 @@ use serde_json::json;
 use crate::cli::{Output, Version};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
 
 /// The version of this program and, without `--client`, that of the API server or why it is unknown.
 pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::Result<String> {
@@ -22,7 +21,7 @@ pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::R
                 None => (None, None),
             };
             let text = json!({"clientVersion": client, "serverVersion": version, "serverProblem": problem});
-            output::json(&text)?
+            terminal::json(&text)?
         }
         Output::Text => match server {
             None => format!("ferrostack {client}\n"),

@@ -13,11 +13,9 @@ use crate::asked;
 use crate::cli::{Output, Why};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
 use crate::sentence::Sentence;
 use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Snapshot};
-use crate::tree::align;
 
 /// The answer of `why`.
 #[derive(Debug, Serialize)]
@@ -80,7 +78,7 @@ pub(crate) async fn why(args: &Why, environment: &Environment) -> anyhow::Result
     let answer = answer(&snapshot, item, &commands);
     match args.output.output {
         Output::Text => Ok(text(&answer, Timestamp::now())),
-        Output::Json => Ok(output::json(&answer)?),
+        Output::Json => Ok(terminal::json(&answer)?),
     }
 }
 
@@ -143,7 +141,7 @@ fn text(answer: &Answer, now: Timestamp) -> String {
         false => format!("{object} waits for {}\n", sentence.text(", which ", now)),
     };
     if answer.chain.len() > 1 {
-        text.push_str(&align(&rows(&answer.chain, now)));
+        text.push_str(&terminal::align(&rows(&answer.chain, now)));
     }
     match answer.others {
         0 => {}
@@ -169,11 +167,11 @@ fn rows(chain: &[Link], now: Timestamp) -> Vec<[String; 4]> {
             "" => "no condition".to_owned(),
             type_ => format!("{type_}: {}", link.status),
         };
-        output::cells([
+        terminal::cells([
             format!("    {branch}{}", link.object),
             state,
             link.reason.clone(),
-            crate::tree::age(&link.since, now),
+            terminal::age(&link.since, now),
         ])
     };
     chain.iter().enumerate().map(row).collect()

@@ -229,6 +229,12 @@ const RULES: &[Rule] = &[
         never: &[],
     },
     Rule {
+        name: "terminal",
+        uses: &["api", "apimachinery"],
+        tests_use: &[],
+        never: IO,
+    },
+    Rule {
         name: "topology",
         uses: &["api", "apimachinery"],
         tests_use: &["skipped"],
@@ -290,6 +296,7 @@ const RULES: &[Rule] = &[
             "provider",
             "rollout",
             "simulator",
+            "terminal",
         ],
         tests_use: &["skipped", "testbed"],
         never: &[],

@@ -141,6 +141,7 @@ const RULES: &[Rule] = &[
             "crates/apimachinery/",
             "crates/deployer/",
             "crates/load-balancing/",
+            "crates/terminal/",
             "crates/topology/",
         ],
         except: &[],

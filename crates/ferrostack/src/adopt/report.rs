@@ -4,8 +4,6 @@ use provider::cluster::adoption::{Adoption, Found, Write};
 use serde_json::{Value, json};
 
 use crate::cli::Output;
-use crate::output;
-use crate::tree::align;
 
 /// The resources of a cluster in the form that is asked for; `is_done`: it needs none of it any more.
 pub(super) fn text(
@@ -15,7 +13,7 @@ pub(super) fn text(
     is_done: bool,
 ) -> anyhow::Result<String> {
     match form {
-        Output::Json => Ok(output::json(&document(cluster, adoption, is_done))?),
+        Output::Json => Ok(terminal::json(&document(cluster, adoption, is_done))?),
         Output::Text if is_done => Ok(format!(
             "cluster {cluster} is one of ferrostack's already: nothing is to be taken over\n"
         )),
@@ -64,7 +62,7 @@ fn table(cluster: &str, adoption: &Adoption) -> String {
             Some(Write::Description(_)) => "description",
             Some(Write::Tags(_)) => "tags",
         };
-        output::cells([
+        terminal::cells([
             found.what.to_string(),
             found.name.clone(),
             found.id.clone(),
@@ -74,7 +72,7 @@ fn table(cluster: &str, adoption: &Adoption) -> String {
         ])
     }));
     if !adoption.found.is_empty() {
-        text.push_str(&align(&rows));
+        text.push_str(&terminal::align(&rows));
     }
     for note in &adoption.notes {
         text.push_str(&format!("\n{note}\n"));

@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 
 use super::delete::Outcome;
 use super::judge::{Class, Finding};
-use crate::output;
-use crate::tree::align;
 
 /// Outcome of orphans, by id.
 pub(super) type Outcomes = BTreeMap<String, Outcome>;
@@ -30,7 +28,7 @@ pub(super) fn table(findings: &[Finding], unasked: &[String]) -> String {
         let header = ["KIND", "NAME", "ID", "REASON", "KEPT"];
         let mut rows = vec![header.map(str::to_owned)];
         rows.extend(of_class().map(|it| {
-            output::cells([
+            terminal::cells([
                 it.form.name().to_owned(),
                 it.name.clone(),
                 it.id.clone(),
@@ -38,10 +36,10 @@ pub(super) fn table(findings: &[Finding], unasked: &[String]) -> String {
                 it.kept.clone().unwrap_or_default(),
             ])
         }));
-        text.push_str(&format!("{title}:\n{}\n", align(&rows)));
+        text.push_str(&format!("{title}:\n{}\n", terminal::align(&rows)));
     }
     for line in unasked {
-        let [line] = output::cells([line.clone()]);
+        let [line] = terminal::cells([line.clone()]);
         text.push_str(&format!("{line}\n"));
     }
     let count = |class| findings.iter().filter(|it| it.class == class).count();
@@ -87,7 +85,7 @@ pub(super) fn document(
     });
     let findings: Vec<Value> = findings.collect();
     let document = json!({"cloud": cloud, "findings": findings, "unasked": unasked});
-    Ok(output::json(&document)?)
+    Ok(terminal::json(&document)?)
 }
 
 /// Outcome of an orphan, on one line.
@@ -98,6 +96,6 @@ pub(super) fn line(finding: &Finding, outcome: &Outcome) -> String {
         Outcome::Failed(words) => format!("failed: {words}"),
     };
     let (form, name, id) = (finding.form.name(), &finding.name, &finding.id);
-    let [line] = output::cells([format!("{form} {name} ({id}): {result}")]);
+    let [line] = terminal::cells([format!("{form} {name} ({id}): {result}")]);
     format!("{line}\n")
 }

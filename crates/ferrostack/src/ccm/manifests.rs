@@ -13,7 +13,6 @@ use crate::cli::GenerateCcm;
 use crate::cloud;
 pub(crate) use crate::defaults::{IMAGE, KUBE_SYSTEM as NAMESPACE};
 use crate::environment::Environment;
-use crate::output;
 
 /// The flag of the DaemonSet after which others follow.
 const FIRST_FLAG: &str = "        - --cloud-config=/etc/config/cloud.conf\n";
@@ -63,7 +62,8 @@ fn changed(
     }
     let mut documents: Vec<Value> = serde_saphyr::from_multiple(manifests.expose_secret())?;
     values::apply(&mut documents, &values, &args.namespace).with_context(title)?;
-    let texts: anyhow::Result<Vec<String>> = documents.iter().map(output::yaml).collect();
+    let texts = documents.iter().map(terminal::yaml);
+    let texts: Result<Vec<String>, _> = texts.collect();
     Ok(SecretString::from(texts?.join("---\n")))
 }
 

@@ -12,7 +12,6 @@ use crate::ccm::manifests::{self, IMAGE, NAMESPACE};
 use crate::cli::GenerateCsi;
 use crate::cloud;
 use crate::environment::Environment;
-use crate::output;
 
 const FILES: [&str; 4] = [
     include_str!("../../../../config/csi/rbac.yaml"),
@@ -103,7 +102,7 @@ fn changed(
         documents.extend(parsed);
     }
     values::apply(&mut documents, &values, args).with_context(title)?;
-    let texts = documents.iter().map(output::yaml);
+    let texts = documents.iter().map(terminal::yaml);
     texts.map(|text| Ok(SecretString::from(text?))).collect()
 }
 

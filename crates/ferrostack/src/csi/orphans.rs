@@ -30,7 +30,6 @@ use crate::ccm::files;
 use crate::cli::{CsiOrphans, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
 
 /// Prints orphans, and deletes them if the flags and the answer to a question say so.
 pub(crate) async fn run(
@@ -81,7 +80,7 @@ async fn of_cluster(
             report::document(orphan, outcome, now)
         });
         let documents: Vec<_> = documents.collect();
-        print(&output::json(&json!({"orphans": documents}))?)?;
+        print(&terminal::json(&json!({"orphans": documents}))?)?;
     }
     let failed = outcomes.values();
     match failed.filter(|it| matches!(it, Outcome::Failed(_))).count() {

@@ -12,11 +12,10 @@ use operator::client::Api;
 use provider::cluster::leftovers::{self, Leftovers};
 use provider::cluster::observed::{Known, Observed};
 use provider::identity::{CLUSTER_ID, Identity};
+use terminal::counted;
 
 use crate::audit::{self, thing::Form};
-use crate::output;
-use crate::snapshot::{Kind, Snapshot, counted};
-use crate::tree::align;
+use crate::snapshot::{Kind, Snapshot};
 
 /// The objects that go, and what of the cloud goes and stays.
 pub(super) async fn text(
@@ -62,7 +61,7 @@ pub(super) async fn text(
             "its API server never answered: what its Services and claims have in the cloud is not known, and stays\n",
         ),
     }
-    text.push_str(&align(&rows.0));
+    text.push_str(&terminal::align(&rows.0));
     Ok(text)
 }
 
@@ -83,7 +82,7 @@ impl Rows {
         then: &str,
     ) {
         let rows = items.into_iter().map(|item| {
-            output::cells([form.name(), name(item), item.id(), then].map(str::to_owned))
+            terminal::cells([form.name(), name(item), item.id(), then].map(str::to_owned))
         });
         self.0.extend(rows);
     }

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::{source, table, version};
 use crate::cli::Output;
-use crate::output;
 
 /// Type of an option, its default, its value and the source of the value; in each section that has an option of this
 /// name, unless one is named.
@@ -46,7 +45,7 @@ pub(super) fn option(
             document(it, &config, text)
         };
         let all: Vec<Value> = found.iter().map(document).collect();
-        return Ok(output::json(&all)?);
+        return Ok(terminal::json(&all)?);
     }
     let mut text = String::new();
     for option in &found {

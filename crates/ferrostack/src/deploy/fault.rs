@@ -10,7 +10,6 @@ use simulator::nodes::faults::{CONFIG_MAP, Ending, KEY, Known, NAMESPACE};
 use super::place;
 use crate::cli::{FaultCommand, OpenStackFault, Output, PlaceArgs};
 use crate::environment::Environment;
-use crate::output;
 
 /// How often the faults are read and written again that somebody else changes in between.
 const ATTEMPTS: usize = 5;
@@ -40,7 +39,7 @@ pub(crate) async fn fault(
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let known = changed(&maps, args.command.as_ref()).await?;
     match args.output {
-        Output::Json => Ok(output::json(&serde_json::to_value(&known)?)?),
+        Output::Json => Ok(terminal::json(&serde_json::to_value(&known)?)?),
         Output::Text => Ok(text(&known)),
     }
 }

@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use super::place;
 use crate::cli::{CloudArgs, OpenStackBackup, OpenStackRestore, Output};
 use crate::environment::Environment;
-use crate::output;
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -162,7 +161,7 @@ impl Asked<'_> {
             }
             if line != printed {
                 match self.output {
-                    Output::Json => say(&output::json_line(&document(&name, &status))),
+                    Output::Json => say(&terminal::json_line(&document(&name, &status))),
                     Output::Text => say(&line),
                 }
                 printed.clone_from(&line);
@@ -189,7 +188,7 @@ impl Asked<'_> {
             bail!("{}", line(name, status));
         }
         match self.output {
-            Output::Json => say(&output::json_line(&document(name, status))),
+            Output::Json => say(&terminal::json_line(&document(name, status))),
             Output::Text => say(&line(name, status)),
         }
         Ok(())

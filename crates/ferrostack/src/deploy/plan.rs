@@ -20,7 +20,6 @@ use super::{machine, place, upgrade};
 use crate::cli::{DataDirArg, On, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
 use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
-use crate::output;
 
 /// The exit status when there is something to do.
 const CHANGES: u8 = 2;
@@ -272,7 +271,7 @@ fn document(
     ) {
         into.extend(plan);
     }
-    Ok(output::json(&document)?)
+    Ok(terminal::json(&document)?)
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use deployer::{Cloud, Held, PART_OF, Parameters, Reference, Release, UID};
 use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
 use serde_json::Value;
+use terminal::counted;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::cluster;
-use crate::snapshot::counted;
 
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -11,7 +11,6 @@ use serde_json::json;
 use super::{place, upgrade};
 use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
-use crate::output;
 
 /// The status of a cloud as text or JSON.
 pub(crate) async fn status(
@@ -36,7 +35,7 @@ pub(crate) async fn status(
                 "name": name, "namespace": namespace, "release": cloud.spec.release,
                 "dashboard": dashboard(&cloud, &args.cloud.place), "status": cloud.status,
             });
-            Ok(output::json(&document)?)
+            Ok(terminal::json(&document)?)
         }
     }
 }

@@ -19,7 +19,6 @@ use super::place;
 use super::plan::cluster;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
-use crate::output;
 use crate::sentence::Sentence;
 
 /// Why a cloud, or an object in it, is not ready, as text or JSON.
@@ -39,7 +38,7 @@ pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyho
     let found = of(&client, &object, args.object.as_deref()).await?;
     match args.output.output {
         Output::Text => Ok(text(&found, Timestamp::now())),
-        Output::Json => Ok(output::json(&found)?),
+        Output::Json => Ok(terminal::json(&found)?),
     }
 }
 

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::cli::{ExecVersion, GenerateKubeconfig};
 use crate::environment::Environment;
-use crate::output;
 
 /// The kubeconfig as YAML: the user, and the cluster with a context if its server is named.
 pub(crate) fn render(
@@ -55,7 +54,7 @@ pub(crate) fn render(
             json!([{"name": name, "context": {"cluster": name, "user": args.user}}]);
         document["current-context"] = json!(name);
     }
-    output::yaml(&document)
+    Ok(terminal::yaml(&document)?)
 }
 
 fn cluster(args: &GenerateKubeconfig, environment: &Environment) -> anyhow::Result<Option<Value>> {

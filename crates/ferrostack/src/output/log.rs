@@ -6,7 +6,7 @@ use std::io;
 use api::printable;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::{Stream, of_json, screen};
+use super::{Stream, screen};
 
 /// Writes the events of the log.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ impl Log {
         let line = match self {
             Self::Text => printable::line(event),
             Self::Colored => colored(event),
-            Self::Json => of_json(event),
+            Self::Json => terminal::escaped_json(event),
         };
         format!("{line}\n")
     }
@@ -71,7 +71,7 @@ impl io::Write for Event {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::tests::CANARY;
+    use crate::output::CANARY;
 
     #[test]
     fn an_event_is_one_line_without_anything_that_a_terminal_obeys() {

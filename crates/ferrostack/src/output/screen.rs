@@ -4,8 +4,9 @@ use std::io;
 
 use api::printable;
 use parking_lot::Mutex;
+use terminal::{GREEN, RED, RESET};
 
-use super::{GREEN, RED, RESET, Stream};
+use super::Stream;
 use crate::environment::Environment;
 use crate::picture::{Line, Mark};
 
@@ -107,7 +108,7 @@ fn size() -> (usize, usize) {
 
 /// The rows of a line on the screen: a window that became narrower has wrapped it.
 fn rows_on_screen(line: &str, width: usize) -> usize {
-    super::width(line).div_ceil(width.max(1)).max(1)
+    terminal::width(line).div_ceil(width.max(1)).max(1)
 }
 
 /// Sequence that moves the cursor to the start of these lines and clears them.
@@ -135,7 +136,7 @@ mod tests {
         let screen = Screen::new(&Environment::with(&[]));
         let line = Line {
             mark: Mark::Failing,
-            text: format!("✗ {}", crate::output::tests::CANARY),
+            text: format!("✗ {}", crate::output::CANARY),
         };
         assert_eq!(
             screen.colored(&line),

@@ -4,8 +4,6 @@ use serde_json::{Value, json};
 
 use super::forecast::{Forecast, Room};
 use crate::cli::Output;
-use crate::output;
-use crate::tree::align;
 
 /// The plan in the form that is asked for.
 pub(super) fn text(
@@ -17,7 +15,7 @@ pub(super) fn text(
         Output::Json => {
             let clusters: Vec<Value> = forecasts.iter().map(document).collect();
             let document = json!({ "clusters": clusters, "obstacles": obstacles });
-            Ok(output::json(&document)?)
+            Ok(terminal::json(&document)?)
         }
         Output::Text => {
             let clusters = forecasts.iter().map(table);
@@ -74,9 +72,9 @@ fn table(forecast: &Forecast) -> String {
         let mut rows = vec![["ACTION", "FOR", "STEP", "NAME"].map(str::to_owned)];
         rows.extend(forecast.changes.iter().map(|it| {
             let row = [it.action.as_str(), &it.object, &it.step, &it.name];
-            output::cells(row.map(str::to_owned))
+            terminal::cells(row.map(str::to_owned))
         }));
-        text.push_str(&align(&rows));
+        text.push_str(&terminal::align(&rows));
     }
     for wait in &forecast.waits {
         text.push_str(&format!("\n{wait}\n"));
@@ -85,7 +83,7 @@ fn table(forecast: &Forecast) -> String {
         let mut rows = vec![["QUOTA", "NEEDED", "LEFT", ""].map(str::to_owned)];
         rows.extend(forecast.room.iter().map(of_room));
         text.push('\n');
-        text.push_str(&align(&rows));
+        text.push_str(&terminal::align(&rows));
     }
     for problem in &forecast.problems {
         text.push_str(&format!("\ncannot be built: {problem}\n"));
@@ -98,7 +96,7 @@ fn of_room(room: &Room) -> [String; 4] {
         .left
         .map_or_else(|| "no limit".to_owned(), |it| it.to_string());
     let verdict = if room.is_short() { "not enough" } else { "" };
-    output::cells([
+    terminal::cells([
         room.resource.clone(),
         room.needed.to_string(),
         left,

@@ -71,7 +71,7 @@ pub(super) fn rows(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<[S
             value.unwrap_or_default().to_owned()
         };
         let mark = if it.template == *current { "*" } else { "" };
-        rows.push(crate::output::cells([
+        rows.push(terminal::cells([
             it.number.to_string(),
             mark.to_owned(),
             text("/spec/version"),

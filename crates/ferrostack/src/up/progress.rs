@@ -56,7 +56,7 @@ impl Progress {
         let elapsed = self.elapsed();
         output::try_say(&match self.style {
             Style::Json => {
-                output::json_line(&json!({"elapsedSeconds": elapsed, "message": sentence}))
+                terminal::json_line(&json!({"elapsedSeconds": elapsed, "message": sentence}))
             }
             Style::Live => sentence.to_owned(),
             Style::Lines => format!("{elapsed:7.1}s  {sentence}"),
@@ -72,7 +72,7 @@ impl Progress {
         match self.style {
             Style::Json => {
                 let event = welcome.event(&clusters, self.elapsed());
-                output::try_say(&output::json_line(&event))
+                output::try_say(&terminal::json_line(&event))
             }
             Style::Lines => {
                 let mut lines = welcome.lines(&clusters, self.elapsed()).into_iter();
@@ -134,7 +134,7 @@ impl Progress {
         output::try_say(&match self.style {
             Style::Json => {
                 let change = json!({"elapsedSeconds": elapsed, "object": label, "state": state});
-                output::json_line(&change)
+                terminal::json_line(&change)
             }
             Style::Lines | Style::Live => {
                 let line = format!("{elapsed:7.1}s  {label:<44}  {state}");

@@ -3,8 +3,6 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::output;
-use crate::tree::align;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -73,14 +71,14 @@ pub(super) fn text(findings: &[Finding]) -> String {
             Level::Error => "error",
             Level::Warning => "warning",
         };
-        rows.push(output::cells([
+        rows.push(terminal::cells([
             level.to_owned(),
             finding.object.clone(),
             finding.field.clone(),
             finding.message.clone(),
         ]));
         let advice = format!("> {}", finding.advice);
-        rows.push(output::cells([
+        rows.push(terminal::cells([
             String::new(),
             String::new(),
             String::new(),
@@ -95,7 +93,7 @@ pub(super) fn text(findings: &[Finding]) -> String {
         true => "Nothing is wrong.\n".to_owned(),
         false => format!(
             "{}{}, {}\n",
-            align(&rows),
+            terminal::align(&rows),
             counted(errors, "error"),
             counted(warnings, "warning")
         ),
@@ -111,7 +109,7 @@ fn counted(count: usize, what: &str) -> String {
 
 /// The same for programs.
 pub(super) fn document(findings: &[Finding]) -> serde_json::Result<String> {
-    output::json(&json!({
+    terminal::json(&json!({
         "errors": count(findings, Level::Error),
         "warnings": count(findings, Level::Warning),
         "findings": findings,

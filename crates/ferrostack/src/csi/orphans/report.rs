@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use super::delete::Outcome;
 use super::judge::{age, created};
 use super::thing::Thing;
-use crate::output;
-use crate::tree::{self, align};
 
 /// An orphan, and why it is not deleted if it is not.
 #[derive(Clone, Debug)]
@@ -29,13 +27,13 @@ pub(super) fn table(orphans: &[Orphan], now: Timestamp) -> String {
     let mut rows = vec![header.map(str::to_owned)];
     for Orphan { thing, kept } in orphans {
         let created = created(&thing.created_at).map(|it| it.to_string());
-        rows.push(output::cells([
+        rows.push(terminal::cells([
             thing.cloud.clone(),
             thing.form.name().to_owned(),
             thing.name.clone(),
             thing.id.clone(),
             format!("{} GiB", thing.size),
-            tree::age(&created.unwrap_or_default(), now),
+            terminal::age(&created.unwrap_or_default(), now),
             thing.status.clone(),
             claim(thing).unwrap_or_default(),
             kept.clone().unwrap_or_default(),
@@ -44,7 +42,7 @@ pub(super) fn table(orphans: &[Orphan], now: Timestamp) -> String {
     let deletable: Vec<&Orphan> = orphans.iter().filter(|it| it.kept.is_none()).collect();
     format!(
         "{}{} orphans with {} GiB; {} of them with {} GiB can be deleted\n",
-        align(&rows),
+        terminal::align(&rows),
         orphans.len(),
         gib(orphans.iter()),
         deletable.len(),
@@ -108,6 +106,6 @@ pub(super) fn line(thing: &Thing, outcome: &Outcome) -> String {
         Outcome::Kept(reason) => format!("kept: {reason}"),
         Outcome::Failed(words) => format!("failed: {words}"),
     };
-    let [line] = output::cells([format!("{form} {name} ({id}): {result}")]);
+    let [line] = terminal::cells([format!("{form} {name} ({id}): {result}")]);
     format!("{line}\n")
 }

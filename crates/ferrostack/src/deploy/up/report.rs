@@ -12,7 +12,7 @@ use super::tree::Parts;
 use crate::cli::Output;
 use crate::deploy::upgrade;
 use crate::environment::Environment;
-use crate::output::{self, Screen};
+use crate::output::Screen;
 use crate::picture::{self, SIMULATED};
 
 /// Beginning of the line about a cloud that is ready.
@@ -92,7 +92,7 @@ impl<'a> Report<'a> {
     /// A sentence.
     pub(in crate::deploy) fn note(&mut self, text: &str) {
         match &self.style {
-            Style::Json => (self.say)(&output::json_line(&json!({"note": text}))),
+            Style::Json => (self.say)(&terminal::json_line(&json!({"note": text}))),
             Style::Lines(_) => (self.say)(text),
             Style::Live(_) => (self.say)(text),
         }
@@ -108,7 +108,7 @@ impl<'a> Report<'a> {
             };
             for step in &steps {
                 if !self.steps.iter().any(|it| is_same(it, step)) {
-                    (self.say)(&output::json_line(&json!({"step": step})));
+                    (self.say)(&terminal::json_line(&json!({"step": step})));
                 }
             }
         }
@@ -136,7 +136,7 @@ impl<'a> Report<'a> {
         match &self.style {
             Style::Json => {
                 let release = cloud.status.as_ref().and_then(|it| it.release.as_ref());
-                (self.say)(&output::json_line(&json!({"upgrade": release})));
+                (self.say)(&terminal::json_line(&json!({"upgrade": release})));
             }
             Style::Lines(_) if !line.is_empty() => (self.say)(&line),
             // The tree has it.
@@ -165,7 +165,7 @@ impl<'a> Report<'a> {
     pub(super) fn ready(&mut self, event: &Value, lines: Vec<String>) {
         let seconds = self.seconds();
         match &mut self.style {
-            Style::Json => (self.say)(&output::json_line(event)),
+            Style::Json => (self.say)(&terminal::json_line(event)),
             Style::Lines(_) => lines.iter().for_each(|line| (self.say)(line)),
             Style::Live(live) => {
                 live.footer = lines;
@@ -190,7 +190,7 @@ impl<'a> Report<'a> {
         match &mut self.style {
             Style::Json => {
                 let event = json!({"stopped": {"requests": counts(requests)}});
-                (self.say)(&output::json_line(&event));
+                (self.say)(&terminal::json_line(&event));
             }
             Style::Lines(_) => {}
             // The tree stays on the screen.

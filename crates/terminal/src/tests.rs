@@ -1,12 +1,13 @@
 //! Foreign text, and the part of it that reaches a terminal.
 
+use api::printable::is_hidden;
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
 /// Hostile text, as a cloud, a node or a container may send.
-pub(crate) const CANARY: &str = "a\u{1b}[2Jb\rc\nALL CLUSTERS READY\u{202e}d";
+const CANARY: &str = "a\u{1b}[2Jb\rc\nALL CLUSTERS READY\u{202e}d";
 
 fn is_raw(text: &str) -> bool {
     text.contains(|letter| letter != '\n' && is_hidden(letter))
@@ -60,8 +61,8 @@ fn yaml_has_nothing_raw_either() {
 
 #[test]
 fn a_document_on_a_terminal_keeps_its_lines_and_tabs() {
-    assert_eq!(document("a:\n\tb\n"), "a:\n\tb\n");
-    assert_eq!(document("a\t\u{1b}b\n"), "a\t\\u{1b}b\n");
+    assert_eq!(displayed("a:\n\tb\n"), "a:\n\tb\n");
+    assert_eq!(displayed("a\t\u{1b}b\n"), "a\t\\u{1b}b\n");
 }
 
 proptest! {
@@ -83,4 +84,18 @@ fn colors_take_no_room() {
     assert_eq!(width("Ready: True"), 11);
     assert_eq!(width("\x1b[31mno\x1b[0m ä"), 4);
     assert_eq!(width(""), 0);
+}
+
+#[test]
+fn several_objects_are_counted_in_the_plural() {
+    for (count, kind, expected) in [
+        (1, "Machine", "1 Machine"),
+        (2, "Machine", "2 Machines"),
+        (0, "ConfigMap", "0 ConfigMaps"),
+        (2, "NetworkPolicy", "2 NetworkPolicies"),
+        (2, "Ingress", "2 Ingresses"),
+        (2, "Endpoints", "2 Endpoints"),
+    ] {
+        assert_eq!(counted(count, kind), expected);
+    }
 }

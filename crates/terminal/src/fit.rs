@@ -1,11 +1,10 @@
 //! Tables that fit into a terminal.
 
-use super::align;
-use crate::output;
+use crate::{align, width as columns_of};
 
 /// Formats rows for a terminal of `width` columns: leaves out `expendable` columns, in this order, until the other ones fit,
-/// and puts the last column below its row if it does not fit beside it.
-pub(crate) fn fit<const N: usize>(
+/// and puts the last column below its row if there is no room beside it.
+pub fn fit<const N: usize>(
     rows: &[[String; N]],
     width: usize,
     expendable: &[usize],
@@ -41,7 +40,7 @@ pub(crate) fn fit<const N: usize>(
 /// The width of the first `columns` columns.
 fn total<const N: usize>(rows: &[[String; N]], columns: usize) -> usize {
     let widest = |column: usize| {
-        let cells = rows.iter().map(|row| output::width(&row[column]));
+        let cells = rows.iter().map(|row| columns_of(&row[column]));
         cells.max().unwrap_or(0)
     };
     let filled = (0..columns).map(widest).filter(|width| *width > 0);
