@@ -25,8 +25,9 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::cli::{Adopt, AdoptCluster};
+use crate::clusters;
 use crate::environment::Environment;
-use crate::{audit, connect, describe};
+use crate::{audit, connect};
 
 /// The pause between two looks at the OpenStackCluster.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -103,7 +104,7 @@ impl Place<'_> {
     async fn objects(&self) -> anyhow::Result<(Cluster, OpenStackCluster)> {
         let clusters = Api::<Cluster>::namespaced(self.client.clone(), self.namespace);
         let Some(cluster) = clusters.get_opt(self.name).await? else {
-            bail!(describe::missing(self.client, self.name, self.namespace).await?);
+            bail!(clusters::missing(self.client, self.name, self.namespace).await?);
         };
         let reference = cluster.spec.infrastructure_ref.as_ref();
         let reference = reference.filter(|it| it.kind == "OpenStackCluster");

@@ -1,8 +1,11 @@
 //! The object of a command, such as `why`, in words of the user.
 
-use anyhow::bail;
-
 use crate::snapshot::{Item, Kind, Snapshot};
+
+/// Words that name no object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an object: write KIND/NAME, KIND NAME, or the name of a Cluster")]
+pub(crate) struct NotAnObjectError(String);
 
 /// The object in words of the user.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,17 +52,17 @@ impl Asked {
 }
 
 /// Reads `KIND/NAME`, `KIND NAME`, or the name of a Cluster.
-pub(crate) fn parse(words: &[String]) -> anyhow::Result<Asked> {
+///
+/// # Errors
+/// If the words have another form.
+pub(crate) fn parse(words: &[String]) -> Result<Asked, NotAnObjectError> {
     let (kind, name) = match words {
         [] => return Ok(Asked::OnlyCluster),
         [one] => one.split_once('/').unwrap_or(("cluster", one)),
         [kind, name, ..] => (kind.as_str(), name.as_str()),
     };
     if kind.is_empty() || name.is_empty() || name.contains('/') || words.len() > 2 {
-        bail!(
-            "`{}` is not an object: write KIND/NAME, KIND NAME, or the name of a Cluster",
-            words.join(" ")
-        );
+        return Err(NotAnObjectError(words.join(" ")));
     }
     let kind = kind.to_ascii_lowercase();
     if ["node", "nodes", "no"].contains(&kind.as_str()) {

@@ -13,8 +13,8 @@ use serde_json::json;
 use terminal::counted;
 
 use crate::cli::DeleteCluster;
+use crate::clusters;
 use crate::connect;
-use crate::describe;
 use crate::environment::Environment;
 use crate::readiness::waits_for;
 use crate::snapshot::{Item, Kind, Snapshot};
@@ -46,7 +46,7 @@ pub(crate) async fn cluster(
         anyhow::ensure!(
             api.get_opt(name).await?.is_some(),
             "{}",
-            describe::missing(&client, name, &args.namespace).await?
+            clusters::missing(&client, name, &args.namespace).await?
         );
     }
     if wishes.dry_run {
@@ -65,7 +65,7 @@ pub(crate) async fn cluster(
         Err(kube::Error::Api(status)) if status.code == 404 => {
             bail!(
                 "{}",
-                describe::missing(&client, name, &args.namespace).await?
+                clusters::missing(&client, name, &args.namespace).await?
             )
         }
         Err(other) => return Err(other.into()),

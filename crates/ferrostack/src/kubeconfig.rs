@@ -9,9 +9,9 @@ use operator::client::Api;
 use serde_json::{Value, json};
 
 use crate::cli::GetKubeconfig;
+use crate::clusters;
 use crate::connect;
 use crate::data_dir::write_private;
-use crate::describe;
 use crate::environment::Environment;
 use crate::snapshot::Kind;
 
@@ -33,7 +33,7 @@ pub(crate) async fn of_workload(
     let client = management.client.clone();
     let name = match name {
         Some(name) => name.clone(),
-        None => describe::only_name(&client, &args.namespace).await?,
+        None => clusters::only_name(&client, &args.namespace).await?,
     };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &args.namespace);
     let Some(secret) = secrets.get_opt(&format!("{name}-kubeconfig")).await? else {
@@ -42,7 +42,7 @@ pub(crate) async fn of_workload(
         if clusters.get_opt(&name).await?.is_none() {
             bail!(
                 "{}",
-                describe::missing(&client, &name, &args.namespace).await?
+                clusters::missing(&client, &name, &args.namespace).await?
             );
         }
         bail!(

@@ -35,6 +35,7 @@ mod chart_values;
 mod cli;
 mod cloud;
 mod cloud_conf;
+mod clusters;
 mod completion;
 mod connect;
 mod convert;
@@ -89,6 +90,7 @@ mod upgrade;
 mod version;
 mod waiting;
 mod why;
+mod why_command;
 
 // The allocator.
 use heap as _;
@@ -241,7 +243,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::Init(args) => init::run(&args, &environment, print, say).await,
         Command::Convert(args) => convert::run(&args, &environment, print_document, remark).await,
-        Command::Why(args) => print(&why::why(&args, &environment).await?),
+        Command::Why(args) => print(&why_command::run(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);
             Ok(())

@@ -11,12 +11,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
+use crate::clusters;
 use crate::connect;
 use crate::data_dir::{held_since, holder};
 use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
 use crate::output;
-use crate::list;
 use crate::readiness::{self, cause::is_paused};
 use crate::snapshot::{Item, Kind, Snapshot};
 use crate::up::welcome::Welcome;
@@ -167,7 +167,7 @@ impl Running {
             });
             lines.extend(causes);
             let layout = output::layout(environment);
-            let table = list::table(&self.snapshot, &clusters, now, layout);
+            let table = clusters::table(&self.snapshot, &clusters, now, layout);
             lines.extend(table.lines().map(str::to_owned));
         }
         let welcome = Welcome {

@@ -7,20 +7,15 @@ use api::printable;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use self::advice::Commands;
+pub(crate) use self::advice::Commands;
 use self::chain::Chain;
-use crate::asked;
-use crate::cli::{Output, Why};
-use crate::connect;
-use crate::environment::Environment;
 use crate::sentence::Sentence;
-use crate::snapshot::follow::Wanted;
 use crate::snapshot::{Item, Snapshot};
 
 /// The answer of `why`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+pub(crate) struct Answer {
     /// `Kind/name` of the object that was asked about.
     object: String,
     namespace: String,
@@ -62,27 +57,8 @@ struct Cause {
     failing: bool,
 }
 
-/// Why an object is not ready, as text or JSON.
-pub(crate) async fn why(args: &Why, environment: &Environment) -> anyhow::Result<String> {
-    let management = connect::management(&args.connect.server, environment).await?;
-    let namespace = args.connect.namespace.as_str();
-    let followed = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
-    let snapshot = followed.snapshot;
-    let asked = asked::parse(&args.object)?;
-    let item = asked::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
-    let commands = Commands {
-        program: &environment.program,
-        flags: &management.flags(),
-        kubectl: &management.kubectl_flags(),
-    };
-    let answer = answer(&snapshot, item, &commands);
-    match args.output.output {
-        Output::Text => Ok(text(&answer, Timestamp::now())),
-        Output::Json => Ok(terminal::json(&answer)?),
-    }
-}
-
-fn answer(snapshot: &Snapshot, item: &Item, commands: &Commands<'_>) -> Answer {
+/// What stands between an object and its readiness.
+pub(crate) fn answer(snapshot: &Snapshot, item: &Item, commands: &Commands<'_>) -> Answer {
     let mut answer = Answer {
         object: item.label(),
         namespace: item.namespace().to_owned(),
@@ -124,7 +100,7 @@ fn link(item: &Item) -> Link {
 }
 
 /// The answer for people: the cause in a sentence, the chain, and what to do.
-fn text(answer: &Answer, now: Timestamp) -> String {
+pub(crate) fn text(answer: &Answer, now: Timestamp) -> String {
     let object = printable::line(&answer.object);
     let Some(cause) = &answer.cause else {
         return format!("{object} is ready\n");

@@ -10,12 +10,13 @@ use crate::readiness::cause::passes;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// How commands are written that reach the same API server.
-pub(super) struct Commands<'a> {
-    pub(super) program: &'a str,
+pub(crate) struct Commands<'a> {
+    /// This program.
+    pub(crate) program: &'a str,
     /// The flags of ferrostack, each preceded by a blank.
-    pub(super) flags: &'a str,
+    pub(crate) flags: &'a str,
     /// The flags of kubectl, in the same way.
-    pub(super) kubectl: &'a str,
+    pub(crate) kubectl: &'a str,
 }
 
 impl Commands<'_> {

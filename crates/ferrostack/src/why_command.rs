@@ -1,0 +1,31 @@
+//! `why`: what stands between an object and its readiness, down to the last cause.
+
+use jiff::Timestamp;
+
+use crate::asked;
+use crate::cli::{Output, Why};
+use crate::connect;
+use crate::environment::Environment;
+use crate::snapshot::Snapshot;
+use crate::snapshot::follow::Wanted;
+use crate::why::{self, Commands};
+
+/// Why an object is not ready, as text or JSON.
+pub(crate) async fn run(args: &Why, environment: &Environment) -> anyhow::Result<String> {
+    let management = connect::management(&args.connect.server, environment).await?;
+    let namespace = args.connect.namespace.as_str();
+    let followed = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
+    let snapshot = followed.snapshot;
+    let asked = asked::parse(&args.object)?;
+    let item = asked::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
+    let commands = Commands {
+        program: &environment.program,
+        flags: &management.flags(),
+        kubectl: &management.kubectl_flags(),
+    };
+    let answer = why::answer(&snapshot, item, &commands);
+    match args.output.output {
+        Output::Text => Ok(why::text(&answer, Timestamp::now())),
+        Output::Json => Ok(terminal::json(&answer)?),
+    }
+}
