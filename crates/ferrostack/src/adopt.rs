@@ -22,10 +22,10 @@ use openstack::inventory::Inventory;
 use operator::client::Api;
 use provider::cluster::adoption::{self, Adoption, Objects};
 use serde_json::json;
+use status::clusters;
 use tokio::time::Instant;
 
 use crate::cli::{Adopt, AdoptCluster};
-use crate::clusters;
 use crate::environment::Environment;
 use crate::{audit, connect};
 

@@ -10,14 +10,14 @@ use kube::ResourceExt;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
 use operator::client::Api;
 use serde_json::json;
+use status::clusters;
+use status::readiness::waits_for;
+use status::snapshot::{Item, Kind, Snapshot};
 use terminal::counted;
 
 use crate::cli::DeleteCluster;
-use crate::clusters;
 use crate::connect;
 use crate::environment::Environment;
-use crate::readiness::waits_for;
-use crate::snapshot::{Item, Kind, Snapshot};
 
 /// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -211,7 +211,7 @@ fn reason(item: &Item) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::tests::item;
+    use crate::fixtures::item;
 
     fn snapshot(clusters: &[(&str, &str)]) -> Snapshot {
         let mut items = Vec::new();

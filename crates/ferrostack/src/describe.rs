@@ -3,19 +3,19 @@
 use anyhow::bail;
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use status::clusters;
+use status::observer::observe;
+use status::snapshot::follow::Wanted;
+use status::snapshot::{Item, Kind, Snapshot};
+use status::tree::conditions::{self, Selector};
+use status::tree::{self, Branch, Parts, Selection};
 use terminal::{CLEAR, Colors, Layout};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Color, DescribeCluster, Listing};
-use crate::clusters;
 use crate::connect;
 use crate::environment::Environment;
-use crate::observer::observe;
 use crate::output;
-use crate::snapshot::follow::Wanted;
-use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::conditions::{self, Selector};
-use crate::tree::{self, Branch, Parts, Selection};
 
 /// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
 pub(crate) async fn cluster(

@@ -8,9 +8,9 @@ use kube::api::ListParams;
 use kube::runtime::watcher;
 use operator::client::Api;
 use serde_json::json;
+use status::asked::{self, Asked};
 use tokio_util::sync::CancellationToken;
 
-use crate::asked::{self, Asked};
 use crate::cli::{EventType, Events, Output};
 use crate::connect;
 use crate::environment::Environment;

@@ -7,13 +7,13 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::DynamicObject;
 use operator::client::Api;
 use serde_json::{Value, json};
+use status::clusters;
+use status::snapshot::Kind;
 
 use crate::cli::GetKubeconfig;
-use crate::clusters;
 use crate::connect;
 use crate::data_dir::write_private;
 use crate::environment::Environment;
-use crate::snapshot::Kind;
 
 /// The administrator's kubeconfig of a workload cluster.
 pub(crate) struct OfWorkload {

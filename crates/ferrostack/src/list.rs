@@ -6,15 +6,15 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use operator::client::Api;
 use serde_json::json;
+use status::clusters::{self, table};
+use status::snapshot::{Item, Kind, Snapshot};
 use terminal::Layout;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{GetClusters, Listing};
-use crate::clusters::{self, table};
 use crate::connect;
 use crate::environment::Environment;
 use crate::output;
-use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Prints clusters once, or with `--watch` at every change.
 pub(crate) async fn clusters(

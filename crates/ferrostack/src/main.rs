@@ -26,7 +26,6 @@ mod admin;
 mod adopt;
 mod apply;
 mod apply_files;
-mod asked;
 mod audit;
 mod background;
 mod ccm;
@@ -35,7 +34,6 @@ mod chart_values;
 mod cli;
 mod cloud;
 mod cloud_conf;
-mod clusters;
 mod completion;
 mod connect;
 mod convert;
@@ -51,6 +49,8 @@ mod endpoints;
 mod env;
 mod environment;
 mod events;
+#[cfg(test)]
+mod fixtures;
 mod footprint;
 mod generate;
 mod guests;
@@ -66,31 +66,25 @@ mod man;
 mod manager;
 mod monitoring;
 mod moving;
-mod observer;
 mod output;
 mod picture;
 mod pki;
 mod plan;
 mod planning;
-mod readiness;
 mod repositories;
 mod rolling;
-mod sentence;
 mod serve;
 mod session;
 mod shell;
 mod simulated;
-mod snapshot;
 mod source;
 mod storage;
-mod tree;
 mod uninstall;
 mod up;
 mod upgrade;
 mod version;
 mod waiting;
 mod why;
-mod why_command;
 
 // The allocator.
 use heap as _;
@@ -243,7 +237,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::Init(args) => init::run(&args, &environment, print, say).await,
         Command::Convert(args) => convert::run(&args, &environment, print_document, remark).await,
-        Command::Why(args) => print(&why_command::run(&args, &environment).await?),
+        Command::Why(args) => print(&why::run(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
             say(&kubeconfig::merge(&args, &environment).await?);
             Ok(())

@@ -102,7 +102,7 @@ async fn stored(client: &Client, connect: &ConnectArgs, name: &str) -> anyhow::R
     let copy = Copy::of(client, &connect.namespace).await?;
     let objects = copy.objects().await?;
     if !objects.contains_key(&("Cluster".to_owned(), name.to_owned())) {
-        let missing = crate::clusters::missing(client, name, &connect.namespace).await?;
+        let missing = status::clusters::missing(client, name, &connect.namespace).await?;
         bail!(
             "{missing}; a cluster that is being deleted has no plan: `ferrostack delete cluster {name} --dry-run` shows what goes"
         );

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use operator::client::Api;
+use status::snapshot::Kind;
 use tokio::time::Instant;
 
 use self::plan::{Change, Request};
@@ -18,7 +19,6 @@ use crate::apply::FIELD_MANAGER;
 use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;
-use crate::snapshot::Kind;
 
 /// Pause between two looks of `rollout status`.
 const LOOK: Duration = Duration::from_millis(500);

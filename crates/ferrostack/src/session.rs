@@ -9,16 +9,16 @@ use api::printable;
 use k8s_openapi::jiff::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use status::clusters;
+use status::readiness::{self, cause::is_paused};
+use status::snapshot::{Item, Kind, Snapshot};
 
 use crate::cli::{DataDirArg, Down, Output, ServerArgs, Status};
-use crate::clusters;
 use crate::connect;
 use crate::data_dir::{held_since, holder};
 use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
 use crate::output;
-use crate::readiness::{self, cause::is_paused};
-use crate::snapshot::{Item, Kind, Snapshot};
 use crate::up::welcome::Welcome;
 
 /// The exit status of `status` where nothing runs, as of `systemctl status`.

@@ -27,6 +27,9 @@ use openstack::config::CloudConfig;
 use openstack::transport::Trust;
 use openstack::{Kind, PoolOptions};
 use operator::metrics::Metrics;
+use status::observer::{self, observe};
+use status::readiness::{self, Pending};
+use status::snapshot::Snapshot;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
@@ -45,10 +48,7 @@ use crate::data_dir::DataDir;
 use crate::endpoints::{self, Endpoints, resume};
 use crate::environment::Environment;
 use crate::manager::older::Older;
-use crate::observer::{self, observe};
-use crate::readiness::{self, Pending};
 use crate::simulated::{self, Bodies, Setup, Simulated};
-use crate::snapshot::Snapshot;
 
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use status::asked::{self, Asked};
+use status::observer::{self, observe};
+use status::snapshot::{Kind, Snapshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::asked::{self, Asked};
 use crate::cli::{Awaited, Wait};
 use crate::connect;
 use crate::environment::Environment;
-use crate::observer::{self, observe};
-use crate::snapshot::{Kind, Snapshot};
 
 /// Waits until every object has the state, and reports each.
 pub(crate) async fn run(
@@ -100,7 +100,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::snapshot::tests::item;
+    use crate::fixtures::item;
 
     fn reached(word: &str, awaited: &str) -> Result<Result<String, String>, String> {
         let condition = json!({"type": "Available", "status": "False", "reason": "X", "message": "no machine",

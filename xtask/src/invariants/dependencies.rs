@@ -229,6 +229,13 @@ const RULES: &[Rule] = &[
         never: &[],
     },
     Rule {
+        name: "status",
+        uses: &["api", "operator", "terminal"],
+        // The reasons of all controllers have a next step.
+        tests_use: &["apiserver", "provider"],
+        never: CLIENTS,
+    },
+    Rule {
         name: "terminal",
         uses: &["api", "apimachinery"],
         tests_use: &[],
@@ -296,6 +303,7 @@ const RULES: &[Rule] = &[
             "provider",
             "rollout",
             "simulator",
+            "status",
             "terminal",
         ],
         tests_use: &["skipped", "testbed"],

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use api::deletion::Wanted;
 use clap::{Args, Subcommand, ValueEnum};
+use status::tree::conditions::Selector;
 
 use super::values::duration;
 use super::{ConnectArgs, DeleteProviders, OutputArg};
-use crate::tree::conditions::Selector;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use status::snapshot::Kind;
 
 use super::values::duration;
 use super::{ConnectArgs, OutputArg};
-use crate::snapshot::Kind;
 
 /// Action on the rollout of a MachineDeployment or a KubeadmControlPlane.
 #[derive(Debug, Subcommand)]

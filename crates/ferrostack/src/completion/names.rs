@@ -9,12 +9,12 @@ use clap_complete::engine::CompletionCandidate;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use operator::client::Api;
+use status::snapshot::Kind;
 
 use crate::cli::{ConnectArgs, DataDirArg, ServerArgs};
 use crate::cloud::clouds_file;
 use crate::connect;
 use crate::environment::Environment;
-use crate::snapshot::Kind;
 use crate::{docs, generate};
 
 /// Time that an API server has for all of an answer: a user waits for it in the middle of a line.

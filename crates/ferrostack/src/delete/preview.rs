@@ -12,10 +12,10 @@ use operator::client::Api;
 use provider::cluster::leftovers::{self, Leftovers};
 use provider::cluster::observed::{Known, Observed};
 use provider::identity::{CLUSTER_ID, Identity};
+use status::snapshot::{Kind, Snapshot};
 use terminal::counted;
 
 use crate::audit::{self, thing::Form};
-use crate::snapshot::{Kind, Snapshot};
 
 /// The objects that go, and what of the cloud goes and stays.
 pub(super) async fn text(

@@ -14,12 +14,12 @@ use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use operator::client::Api;
 use serde_json::Value;
+use status::sentence::Sentence;
 
 use super::place;
 use super::plan::cluster;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
-use crate::sentence::Sentence;
 
 /// Why a cloud, or an object in it, is not ready, as text or JSON.
 pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyhow::Result<String> {

@@ -8,8 +8,8 @@ use api::names::CLUSTER_NAME_LABEL;
 use kube::ResourceExt as _;
 use openstack::session::{Session, SessionOptions};
 use operator::client::Api;
+use status::asked::{self, Asked};
 
-use crate::asked::{self, Asked};
 use crate::cli::Logs;
 use crate::connect;
 use crate::environment::Environment;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use api::names::{PAUSED_ANNOTATION, REVISION_ANNOTATION as REVISION, TEMPLATE_HASH_LABEL as HASH};
 
-use crate::snapshot::Kind;
+use status::snapshot::Kind;
 
 /// Request of the user.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 use kube::ResourceExt as _;
 use kube::api::DynamicObject;
 use serde_json::Value;
+use status::snapshot::Kind;
 
 use super::plan::{Revision, revisions};
 use crate::cli::Resource;
-use crate::snapshot::Kind;
 
 /// State of a rollout.
 #[derive(Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use kube::Client;
+use status::observer;
 use tokio_util::sync::CancellationToken;
 
 use super::progress::Progress;
@@ -16,7 +17,6 @@ use crate::cli::{DataDirArg, ServerArgs, Up};
 use crate::connect;
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
-use crate::observer;
 
 /// Starts `up` in the background, and returns when all clusters are ready.
 pub(super) async fn run(

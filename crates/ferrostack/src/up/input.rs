@@ -13,6 +13,7 @@ use manifest::Document;
 use openstack::config::CloudConfig;
 use operator::client::Api;
 use serde_json::{Value, json};
+use status::snapshot::{Item, Kind, Snapshot};
 
 use crate::apply;
 use crate::cli::{ClusterOptions, Up};
@@ -21,7 +22,6 @@ use crate::data_dir::DataDir;
 use crate::environment::Environment;
 use crate::generate::{self, Origin, Source, Text};
 use crate::simulated;
-use crate::snapshot::{Item, Kind, Snapshot};
 use crate::source;
 
 /// Name of the cluster that is created when no other name is given.

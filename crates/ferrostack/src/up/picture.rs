@@ -1,9 +1,10 @@
 //! Draws all clusters on a terminal: failing ones first, then those in progress, then those that are ready.
 
+use status::readiness::cause;
+use status::snapshot::{Item, Kind, Snapshot};
+use status::tree::{self, Branch};
+
 use crate::picture::{self, Line, Mark, Row, SIMULATED};
-use crate::readiness::cause;
-use crate::snapshot::{Item, Kind, Snapshot};
-use crate::tree::{self, Branch};
 
 /// All clusters, in at most `height` lines of `width` characters. The first row says if their cloud is `simulated`.
 pub(super) fn lines(

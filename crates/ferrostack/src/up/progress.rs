@@ -6,14 +6,14 @@ use std::time::Instant;
 
 use api::printable;
 use serde_json::json;
+use status::readiness::{self, cause};
+use status::snapshot::{Item, Kind, Snapshot};
 
 use super::picture;
 use super::welcome::Welcome;
 use crate::cli::{Output, Up};
 use crate::environment::Environment;
 use crate::output::{self, Screen};
-use crate::readiness::{self, cause};
-use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Shows progress on standard output.
 pub(super) struct Progress {
@@ -197,7 +197,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::snapshot::tests::item;
+    use crate::fixtures::item;
 
     #[test]
     fn a_state_tells_phase_and_what_is_awaited() {

@@ -6,10 +6,10 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use manifest::Document;
 use operator::client::Api;
 use serde_json::{Value, json};
+use status::snapshot::Item;
 
 use super::Change;
 use crate::cli::ClusterOptions;
-use crate::snapshot::Item;
 
 /// True if the objects of a Cluster come from a class, so that changes of theirs would be undone.
 pub(super) fn is_managed(cluster: &Item) -> bool {

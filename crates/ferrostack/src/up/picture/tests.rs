@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::readiness::cause::tests::{condition, of_demo};
-use crate::snapshot::tests::item;
+use crate::fixtures::{condition, of_demo};
+use crate::fixtures::item;
 
 const QUOTA: &str = "InstanceReady: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances \
     (create the server: compute POST /compute/v2.1/servers: 403)";

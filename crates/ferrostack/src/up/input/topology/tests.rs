@@ -1,6 +1,7 @@
+use status::snapshot::Kind;
+
 use super::*;
-use crate::snapshot::Kind;
-use crate::snapshot::tests::item;
+use crate::fixtures::item;
 
 fn cluster(deployments: &Value) -> Item {
     item(

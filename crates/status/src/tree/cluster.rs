@@ -8,30 +8,33 @@ use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Parts of a cluster to show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Selection {
+pub struct Selection {
     /// Machines in the same state share a line.
-    pub(crate) grouping: bool,
+    pub grouping: bool,
     /// MachineSets of MachineDeployments.
-    pub(crate) machine_sets: bool,
+    pub machine_sets: bool,
     /// ClusterResourceSets that have been applied.
-    pub(crate) resource_sets: bool,
+    pub resource_sets: bool,
     /// The templates that machines are made from.
-    pub(crate) templates: bool,
-    pub(crate) parts: Parts,
+    pub templates: bool,
+    /// Infrastructure and bootstrap objects.
+    pub parts: Parts,
 }
 
 /// Which infrastructure and bootstrap objects are shown below their machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Parts {
+pub enum Parts {
+    /// None of them.
     #[default]
     None,
     /// Objects that fail for another reason than their machine gives.
     Telling,
+    /// All of them.
     All,
 }
 
 /// The tree of `cluster`.
-pub(crate) fn of_cluster(snapshot: &Snapshot, cluster: &Item, selection: Selection) -> Branch {
+pub fn of_cluster(snapshot: &Snapshot, cluster: &Item, selection: Selection) -> Branch {
     let shape = Shape {
         snapshot,
         selection,

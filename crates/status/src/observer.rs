@@ -23,12 +23,12 @@ const GATHER: Duration = Duration::from_millis(50);
 const SHARE: u32 = 20;
 
 /// The kinds with names here, for [`observe`].
-pub(crate) fn ours() -> Vec<ApiResource> {
+pub fn ours() -> Vec<ApiResource> {
     Kind::ALL.map(Kind::resource).to_vec()
 }
 
 /// Watches all objects of these kinds. The receiver gets a new snapshot soon after every change.
-pub(crate) fn observe(
+pub fn observe(
     client: &Client,
     resources: Vec<ApiResource>,
     shutdown: CancellationToken,

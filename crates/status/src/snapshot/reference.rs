@@ -7,15 +7,18 @@ use super::{Common, Item, Kind, Snapshot};
 
 /// A reference of the contract between Cluster API and providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reference {
-    pub(crate) group: String,
-    pub(crate) kind: String,
-    pub(crate) name: String,
+pub struct Reference {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
 }
 
 impl Reference {
     /// Reads `{apiGroup, kind, name}`, or the older `{apiVersion, kind, name}`.
-    pub(crate) fn of(value: &Value) -> Option<Self> {
+    pub fn of(value: &Value) -> Option<Self> {
         let text = |field: &str| value[field].as_str().filter(|text| !text.is_empty());
         let group = text("apiGroup").or_else(|| Some(text("apiVersion")?.split_once('/')?.0));
         Some(Self {
@@ -26,14 +29,14 @@ impl Reference {
     }
 
     /// `Kind/name`.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
 }
 
 /// Role of the object that a field refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Role {
+pub enum Role {
     /// `infrastructureRef` of a Cluster, Machine or MachinePool.
     Infrastructure,
     /// `controlPlaneRef` of a Cluster.
@@ -48,9 +51,9 @@ pub(crate) enum Role {
 
 impl Role {
     /// The references that lead to objects with conditions.
-    pub(crate) const OBJECTS: [Role; 3] =
-        [Role::Infrastructure, Role::ControlPlane, Role::Bootstrap];
-    pub(crate) const TEMPLATES: [Role; 2] = [Role::InfrastructureTemplate, Role::BootstrapTemplate];
+    pub const OBJECTS: [Role; 3] = [Role::Infrastructure, Role::ControlPlane, Role::Bootstrap];
+    /// The references that lead to templates.
+    pub const TEMPLATES: [Role; 2] = [Role::InfrastructureTemplate, Role::BootstrapTemplate];
 
     /// Where the reference stands; the older place of control planes second.
     fn places(self) -> &'static [&'static str] {
@@ -70,7 +73,7 @@ impl Role {
 
 impl Item {
     /// The reference of an object in this role, if it has one.
-    pub(crate) fn reference(&self, role: Role) -> Option<Reference> {
+    pub fn reference(&self, role: Role) -> Option<Reference> {
         let mut places = role.places().iter();
         places.find_map(|place| Reference::of(self.field(place)))
     }
@@ -88,7 +91,8 @@ impl Item {
             && self.group() == reference.group
     }
 
-    pub(crate) fn is_control_plane_machine(&self) -> bool {
+    /// True if the label of control planes is on it.
+    pub fn is_control_plane_machine(&self) -> bool {
         let labels = self.object.labels();
         labels.contains_key("cluster.x-k8s.io/control-plane")
     }
@@ -96,37 +100,33 @@ impl Item {
 
 impl Snapshot {
     /// The object that `from` refers to in this role.
-    pub(crate) fn referred(&self, from: &Item, role: Role) -> Option<&Item> {
+    pub fn referred(&self, from: &Item, role: Role) -> Option<&Item> {
         let reference = from.reference(role)?;
         self.named(from.namespace(), &reference.name)
             .find(|item| item.is(&reference))
     }
 
     /// The infrastructure of a Cluster. A Cluster that refers to none has that which is its own.
-    pub(crate) fn infrastructure<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
+    pub fn infrastructure<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
         let fallback = || self.belonging(cluster, Kind::OpenStackCluster).next();
         self.referred(cluster, Role::Infrastructure)
             .or_else(fallback)
     }
 
     /// The control plane of a Cluster, in the same way.
-    pub(crate) fn control_plane<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
+    pub fn control_plane<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
         let fallback = || self.belonging(cluster, Kind::KubeadmControlPlane).next();
         self.referred(cluster, Role::ControlPlane).or_else(fallback)
     }
 
     /// The objects of `kind` that `owner` owns.
-    pub(crate) fn owned<'a>(
-        &'a self,
-        owner: &'a Item,
-        kind: Kind,
-    ) -> impl Iterator<Item = &'a Item> {
+    pub fn owned<'a>(&'a self, owner: &'a Item, kind: Kind) -> impl Iterator<Item = &'a Item> {
         let candidates = self.items.with(&[Common::Owner(owner.uid())]);
         candidates.filter(move |item| item.kind == kind && item.is_owned_by(owner))
     }
 
     /// The objects of this name.
-    pub(crate) fn named<'a, 'b>(
+    pub fn named<'a, 'b>(
         &'a self,
         namespace: &'b str,
         name: &'b str,
@@ -136,7 +136,7 @@ impl Snapshot {
     }
 
     /// The Cluster of an object.
-    pub(crate) fn cluster_of(&self, item: &Item) -> Option<&Item> {
+    pub fn cluster_of(&self, item: &Item) -> Option<&Item> {
         let mut clusters = self.of_kind(Kind::Cluster);
         clusters.find(|cluster| {
             cluster.namespace() == item.namespace()
@@ -148,7 +148,7 @@ impl Snapshot {
     }
 
     /// The Machine that refers to an object.
-    pub(crate) fn machine_of(&self, part: &Item) -> Option<&Item> {
+    pub fn machine_of(&self, part: &Item) -> Option<&Item> {
         let mut machines = self.of_kind(Kind::Machine);
         machines.find(|machine| {
             machine.namespace() == part.namespace()

@@ -1,8 +1,8 @@
 //! The objects of clusters in the management API at a point in time.
 
-pub(crate) mod follow;
+pub mod follow;
 mod index;
-pub(crate) mod reference;
+pub mod reference;
 
 use std::sync::Arc;
 
@@ -12,17 +12,24 @@ use operator::client::Api;
 use serde_json::Value;
 
 use index::Common;
-pub(crate) use index::Items;
+pub use index::Items;
 
 /// The kinds of a cluster's objects, in the order in which they are displayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A cluster.
     Cluster,
+    /// The infrastructure of a cluster on OpenStack.
     OpenStackCluster,
+    /// A control plane of kubeadm.
     KubeadmControlPlane,
+    /// A deployment of machines.
     MachineDeployment,
+    /// A set of equal machines.
     MachineSet,
+    /// A machine.
     Machine,
+    /// A server of a machine.
     OpenStackMachine,
     /// Of another provider, or one that only some commands show: the object itself says which.
     Other,
@@ -30,7 +37,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The kinds with names here.
-    pub(crate) const ALL: [Kind; 7] = [
+    pub const ALL: [Kind; 7] = [
         Kind::Cluster,
         Kind::OpenStackCluster,
         Kind::KubeadmControlPlane,
@@ -41,20 +48,20 @@ impl Kind {
     ];
 
     /// The kind of this name in this group.
-    pub(crate) fn of(group: &str, name: &str) -> Self {
+    pub fn of(group: &str, name: &str) -> Self {
         let known = Self::ALL.into_iter();
         let mut known = known.filter(|kind| kind.as_str() == name && kind.group() == group);
         known.next().unwrap_or(Kind::Other)
     }
 
     /// The kind of this name, in any group.
-    pub(crate) fn of_name(name: &str) -> Self {
+    pub fn of_name(name: &str) -> Self {
         let mut known = Self::ALL.into_iter().filter(|kind| kind.as_str() == name);
         known.next().unwrap_or(Kind::Other)
     }
 
     /// The API group; none for [`Kind::Other`].
-    pub(crate) fn group(self) -> &'static str {
+    pub fn group(self) -> &'static str {
         match self {
             Kind::Cluster | Kind::MachineDeployment | Kind::MachineSet | Kind::Machine => {
                 "cluster.x-k8s.io"
@@ -66,7 +73,7 @@ impl Kind {
     }
 
     /// How the objects are read. There is no resource of [`Kind::Other`]: discovery finds that of each object.
-    pub(crate) fn resource(self) -> ApiResource {
+    pub fn resource(self) -> ApiResource {
         ApiResource::from_gvk(&GroupVersionKind::gvk(
             self.group(),
             "v1beta2",
@@ -74,7 +81,8 @@ impl Kind {
         ))
     }
 
-    pub(crate) fn as_str(self) -> &'static str {
+    /// Name of the kind; empty for [`Kind::Other`].
+    pub fn as_str(self) -> &'static str {
         match self {
             Kind::Cluster => "Cluster",
             Kind::OpenStackCluster => "OpenStackCluster",
@@ -90,15 +98,16 @@ impl Kind {
 
 /// An object and its kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) kind: Kind,
+pub struct Item {
+    /// Kind of the object.
+    pub kind: Kind,
     /// Shared, because each change of one object makes a new snapshot of all.
-    pub(crate) object: Arc<DynamicObject>,
+    pub object: Arc<DynamicObject>,
 }
 
 impl Item {
     /// An object that was read as `resource`.
-    pub(crate) fn of(resource: &ApiResource, mut object: DynamicObject) -> Self {
+    pub fn of(resource: &ApiResource, mut object: DynamicObject) -> Self {
         // In lists of some servers objects do not say what they are.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: resource.api_version.clone(),
@@ -110,7 +119,8 @@ impl Item {
         }
     }
 
-    pub(crate) fn namespace(&self) -> &str {
+    /// Namespace; empty without one.
+    pub fn namespace(&self) -> &str {
         self.object
             .metadata
             .namespace
@@ -118,12 +128,13 @@ impl Item {
             .unwrap_or_default()
     }
 
-    pub(crate) fn name(&self) -> &str {
+    /// Name.
+    pub fn name(&self) -> &str {
         self.object.metadata.name.as_deref().unwrap_or_default()
     }
 
     /// The name of the kind.
-    pub(crate) fn kind_name(&self) -> &str {
+    pub fn kind_name(&self) -> &str {
         match (self.kind, &self.object.types) {
             (Kind::Other, Some(types)) => &types.kind,
             (kind, _) => kind.as_str(),
@@ -131,20 +142,22 @@ impl Item {
     }
 
     /// `Kind/name`.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         format!("{}/{}", self.kind_name(), self.name())
     }
 
-    pub(crate) fn field(&self, pointer: &str) -> &Value {
+    /// Field at a JSON pointer; null without one.
+    pub fn field(&self, pointer: &str) -> &Value {
         self.object.data.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    pub(crate) fn condition(&self, type_: &str) -> Option<Condition<'_>> {
+    /// Condition of a type.
+    pub fn condition(&self, type_: &str) -> Option<Condition<'_>> {
         self.conditions().find(|found| found.type_ == type_)
     }
 
     /// The conditions, in the order in which the object has them.
-    pub(crate) fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
+    pub fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
         let list = self.field("/status/conditions").as_array();
         list.into_iter().flatten().map(|found| {
             let text = |field: &str| found[field].as_str().unwrap_or_default();
@@ -162,7 +175,8 @@ impl Item {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    pub(crate) fn is_owned_by(&self, owner: &Item) -> bool {
+    /// True if a reference names `owner` by its uid.
+    pub fn is_owned_by(&self, owner: &Item) -> bool {
         let uid = owner.uid();
         self.object
             .owner_references()
@@ -171,7 +185,7 @@ impl Item {
     }
 
     /// True if it belongs to `cluster` by label or reference.
-    pub(crate) fn belongs_to(&self, cluster: &Item) -> bool {
+    pub fn belongs_to(&self, cluster: &Item) -> bool {
         let labels = self.object.labels();
         self.namespace() == cluster.namespace()
             && (labels
@@ -180,25 +194,32 @@ impl Item {
                 || self.is_owned_by(cluster))
     }
 
-    pub(crate) fn is_deleting(&self) -> bool {
+    /// True if the object is being deleted.
+    pub fn is_deleting(&self) -> bool {
         self.object.metadata.deletion_timestamp.is_some()
     }
 }
 
 /// One entry of `status.conditions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Condition<'a> {
-    pub(crate) type_: &'a str,
-    pub(crate) status: &'a str,
-    pub(crate) reason: &'a str,
-    pub(crate) message: &'a str,
-    pub(crate) since: &'a str,
+pub struct Condition<'a> {
+    /// Type, such as `Ready`.
+    pub type_: &'a str,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'a str,
+    /// Reason in one word.
+    pub reason: &'a str,
+    /// Message for people.
+    pub message: &'a str,
+    /// Time of the last change of the status, RFC 3339.
+    pub since: &'a str,
 }
 
 /// All objects of all clusters of a namespace, or of every namespace.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Snapshot {
-    pub(crate) items: Items,
+pub struct Snapshot {
+    /// Objects, with an index.
+    pub items: Items,
 }
 
 impl From<Vec<Item>> for Snapshot {
@@ -209,7 +230,11 @@ impl From<Vec<Item>> for Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) async fn read(client: &Client, namespace: Option<&str>) -> kube::Result<Self> {
+    /// Lists the kinds with names here.
+    ///
+    /// # Errors
+    /// If a list fails.
+    pub async fn read(client: &Client, namespace: Option<&str>) -> kube::Result<Self> {
         let mut snapshot = Self::default();
         for kind in Kind::ALL {
             let _served = snapshot.list(client, namespace, &kind.resource()).await?;
@@ -239,12 +264,13 @@ impl Snapshot {
         Ok(true)
     }
 
-    pub(crate) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Item> {
+    /// The objects of a kind.
+    pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(move |item| item.kind == kind)
     }
 
     /// The objects of `kind` that belong to `cluster` by label or reference.
-    pub(crate) fn belonging<'a>(
+    pub fn belonging<'a>(
         &'a self,
         cluster: &'a Item,
         kind: Kind,

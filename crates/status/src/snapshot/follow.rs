@@ -11,22 +11,24 @@ use super::{Kind, Snapshot};
 
 /// Kinds to read besides the objects of clusters.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// The templates of machines.
-    pub(crate) templates: bool,
+    pub templates: bool,
     /// ClusterResourceSets and what they have applied.
-    pub(crate) resource_sets: bool,
+    pub resource_sets: bool,
 }
 
 /// A snapshot, and the kinds that were read for it.
-pub(crate) struct Followed {
-    pub(crate) snapshot: Snapshot,
-    pub(crate) resources: Vec<ApiResource>,
+pub struct Followed {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// The kinds of these objects.
+    pub resources: Vec<ApiResource>,
 }
 
 impl Snapshot {
     /// Reads the objects of clusters, whichever providers they are of.
-    pub(crate) async fn follow(
+    pub async fn follow(
         client: &Client,
         namespace: Option<&str>,
         wanted: Wanted,

@@ -5,11 +5,11 @@ use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
 /// Why an object is not ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cause {
+pub struct Cause {
     /// One line without the types of conditions.
-    pub(crate) text: String,
+    pub text: String,
     /// True if it needs intervention.
-    pub(crate) failing: bool,
+    pub failing: bool,
 }
 
 impl Cause {
@@ -22,11 +22,11 @@ impl Cause {
 }
 
 /// Annotation that pauses one object.
-pub(crate) const PAUSED: &str = "cluster.x-k8s.io/paused";
+pub const PAUSED: &str = "cluster.x-k8s.io/paused";
 
 /// Why `item` is not ready; `None` when it is. A paused object is not ready whatever its conditions say: they are those of
 /// before.
-pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
+pub fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
     if let Some(paused) = paused(item) {
         return Some(paused);
     }
@@ -48,7 +48,7 @@ pub(crate) fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
 }
 
 /// True if nothing is done for an object until somebody resumes it.
-pub(crate) fn is_paused(item: &Item) -> bool {
+pub fn is_paused(item: &Item) -> bool {
     paused(item).is_some()
 }
 
@@ -206,13 +206,13 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
 }
 
 /// The condition of a control plane whose etcd has lost its quorum.
-pub(crate) fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
+pub fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
     let found = item.condition("EtcdRecovered")?;
     (found.status == "False").then_some(found)
 }
 
 /// Cause that a recovery of etcd waits for: somebody, unless machines are being deleted.
-pub(crate) fn recovery(item: &Item) -> Option<Cause> {
+pub fn recovery(item: &Item) -> Option<Cause> {
     let found = lost_quorum(item)?;
     Some(Cause {
         text: summary(found.message),
@@ -221,7 +221,7 @@ pub(crate) fn recovery(item: &Item) -> Option<Cause> {
 }
 
 /// The condition that requests the replacement of a machine that has failed its health check, until it is replaced.
-pub(crate) fn unremediated(machine: &Item) -> Option<Condition<'_>> {
+pub fn unremediated(machine: &Item) -> Option<Condition<'_>> {
     if machine.kind != Kind::Machine || machine.is_deleting() {
         return None;
     }
@@ -241,14 +241,14 @@ fn unreplaced(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
 }
 
 /// The MachineSet of a Machine, if it needs somebody before it creates or replaces machines.
-pub(crate) fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<&'a Item> {
+pub fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<&'a Item> {
     let mut sets = snapshot.of_kind(Kind::MachineSet);
     let set = sets.find(|set| machine.is_owned_by(set))?;
     blocked(set).is_some_and(|it| it.failing).then_some(set)
 }
 
 /// Cause that holds the replacement of a machine back after a failed health check; somebody has to act unless the cause passes.
-pub(crate) fn remediation(machine: &Item) -> Option<Cause> {
+pub fn remediation(machine: &Item) -> Option<Cause> {
     let found = unremediated(machine)?;
     if found.reason == "WaitingForRemediation" {
         return Cause::waiting("failed its health check, and is being replaced");
@@ -277,7 +277,7 @@ fn held_back(machine: &Item, why: &str) -> Cause {
 }
 
 /// True if a message is about what ends by itself.
-pub(crate) fn passes(message: &str) -> bool {
+pub fn passes(message: &str) -> bool {
     const STARTS: [&str; 5] = [
         "changing ",
         "creating ",
@@ -298,7 +298,7 @@ pub(crate) fn passes(message: &str) -> bool {
 }
 
 /// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
-pub(crate) fn blocked(item: &Item) -> Option<Cause> {
+pub fn blocked(item: &Item) -> Option<Cause> {
     let types = ["RollingOut", "ScalingUp"].into_iter();
     let mut conditions = types.filter_map(|type_| item.condition(type_));
     let (_, why) =
@@ -337,7 +337,7 @@ fn deleting(item: &Item) -> Option<Cause> {
 }
 
 /// `InfrastructureReady: InstanceReady: waiting for ...` without the leading condition types.
-pub(crate) fn without_conditions(message: &str) -> &str {
+pub fn without_conditions(message: &str) -> &str {
     let is_type = |text: &str| {
         text.starts_with(|c: char| c.is_ascii_uppercase())
             && text.chars().all(|c| c.is_ascii_alphanumeric())
@@ -382,7 +382,7 @@ fn of_condition(condition: &Condition<'_>) -> Cause {
 }
 
 /// True if a reason requires intervention.
-pub(crate) fn is_failure(reason: &str) -> bool {
+pub fn is_failure(reason: &str) -> bool {
     let words = [
         "Failed",
         "Error",

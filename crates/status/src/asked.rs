@@ -5,22 +5,27 @@ use crate::snapshot::{Item, Kind, Snapshot};
 /// Words that name no object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an object: write KIND/NAME, KIND NAME, or the name of a Cluster")]
-pub(crate) struct NotAnObjectError(String);
+pub struct NotAnObjectError(String);
 
 /// The object in words of the user.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
     /// The only Cluster of the namespace.
     OnlyCluster,
     /// The Machine of a Node.
     Node(String),
     /// A kind as kubectl knows it, and a name.
-    Object { kind: String, name: String },
+    Object {
+        /// Kind in lower case, perhaps with its group.
+        kind: String,
+        /// Name.
+        name: String,
+    },
 }
 
 impl Asked {
     /// `kind/name` in words of the user.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Self::OnlyCluster => "cluster".to_owned(),
             Self::Node(name) => format!("node/{name}"),
@@ -29,7 +34,7 @@ impl Asked {
     }
 
     /// True for a kind with a name here, of which there need not be an object.
-    pub(crate) fn is_known(&self) -> bool {
+    pub fn is_known(&self) -> bool {
         match self {
             Self::OnlyCluster | Self::Node(_) => true,
             Self::Object { kind, .. } => Kind::ALL
@@ -39,7 +44,7 @@ impl Asked {
     }
 
     /// True if an object of `kind` and `name` is meant; any object without a name.
-    pub(crate) fn means(&self, kind: &str, name: &str) -> bool {
+    pub fn means(&self, kind: &str, name: &str) -> bool {
         match self {
             Self::OnlyCluster => true,
             Self::Node(node) => kind == "Node" && name == node,
@@ -55,7 +60,7 @@ impl Asked {
 ///
 /// # Errors
 /// If the words have another form.
-pub(crate) fn parse(words: &[String]) -> Result<Asked, NotAnObjectError> {
+pub fn parse(words: &[String]) -> Result<Asked, NotAnObjectError> {
     let (kind, name) = match words {
         [] => return Ok(Asked::OnlyCluster),
         [one] => one.split_once('/').unwrap_or(("cluster", one)),
@@ -101,7 +106,7 @@ fn is_name(kind: Kind, name: &str, word: &str) -> bool {
 }
 
 /// The object, which is in `namespace` as all of the snapshot, or why there is none.
-pub(crate) fn find<'a>(
+pub fn find<'a>(
     snapshot: &'a Snapshot,
     asked: &Asked,
     namespace: &str,

@@ -15,7 +15,7 @@ pub(super) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
 /// Objects in the order in which they are displayed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Items {
+pub struct Items {
     list: Vec<Item>,
     /// Built when it is first needed.
     index: OnceLock<Index>,

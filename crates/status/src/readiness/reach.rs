@@ -10,7 +10,7 @@ use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
 /// The condition of the connection to a cluster whose control plane machine is there, and whose API server has an address in
 /// the cluster's own subnets, at which it has never answered.
-pub(crate) fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition<'a>> {
+pub fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition<'a>> {
     if cluster.kind != Kind::Cluster || is_true(cluster, "ControlPlaneInitialized") {
         return None;
     }
@@ -34,7 +34,7 @@ pub(crate) fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Co
 }
 
 /// Cause of an unreached cluster.
-pub(crate) fn cause(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
+pub fn cause(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     unreached(snapshot, cluster)?;
     Some(Cause {
         text: format!(

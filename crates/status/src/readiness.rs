@@ -1,9 +1,9 @@
 //! Readiness of a cluster, and the cause that it waits for.
 
-pub(crate) mod cause;
-pub(crate) mod reach;
+pub mod cause;
+pub mod reach;
 
-pub(crate) use cause::{Cause, cause};
+pub use cause::{Cause, cause};
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
@@ -12,13 +12,15 @@ const NOT_RECONCILED: &str = "its change has not been reconciled yet";
 
 /// An object that is not ready, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pending {
-    pub(crate) object: String,
-    pub(crate) why: String,
+pub struct Pending {
+    /// `Kind/name`.
+    pub object: String,
+    /// Cause in one line.
+    pub why: String,
 }
 
 /// The objects that are not ready until every Cluster is Available and every Machine Running; empty if all are.
-pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
+pub fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     let mut out = Vec::new();
     if snapshot.of_kind(Kind::Cluster).next().is_none() {
         out.push(Pending {
@@ -51,7 +53,7 @@ pub(crate) fn pending(snapshot: &Snapshot) -> Vec<Pending> {
 }
 
 /// Cause that `item` itself waits for: the message of its first condition that is not true.
-pub(crate) fn waits_for(item: &Item) -> Option<String> {
+pub fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
         Kind::Cluster => &[
             "TopologyReconciled",
@@ -85,7 +87,7 @@ pub(crate) fn waits_for(item: &Item) -> Option<String> {
 
 /// The first sentence of a condition's message. Messages of summary conditions are lists: a line that ends with a
 /// colon, followed by one line for each object.
-pub(crate) fn summary(message: &str) -> String {
+pub fn summary(message: &str) -> String {
     let mut out = String::new();
     for line in message.lines() {
         if !out.is_empty() {

@@ -5,20 +5,22 @@ use jiff::Timestamp;
 
 /// Problem of an object.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sentence<'a> {
+pub struct Sentence<'a> {
     /// Of what, such as `nova-api` or `Machine/demo-md-0-x`.
-    pub(crate) of: &'a str,
+    pub of: &'a str,
     /// Such as `crashes`.
-    pub(crate) problem: &'a str,
+    pub problem: &'a str,
     /// Since when, RFC 3339.
-    pub(crate) since: Option<&'a str>,
-    pub(crate) detail: Option<&'a str>,
-    pub(crate) advice: Option<&'a str>,
+    pub since: Option<&'a str>,
+    /// Detail, such as the message of a condition.
+    pub detail: Option<&'a str>,
+    /// Remedy.
+    pub advice: Option<&'a str>,
 }
 
 impl Sentence<'_> {
     /// `nova-api crashes since 40 s: exit status 1: no such option`, with `joint` before the problem.
-    pub(crate) fn text(&self, joint: &str, now: Timestamp) -> String {
+    pub fn text(&self, joint: &str, now: Timestamp) -> String {
         let since = self.since.and_then(|it| it.parse::<Timestamp>().ok());
         let since = since.map(|it| format!(" since {}", span(now.duration_since(it).as_secs())));
         let detail = self.detail.filter(|it| !it.is_empty());

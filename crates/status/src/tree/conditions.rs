@@ -9,19 +9,23 @@ use crate::snapshot::{Item, Kind, Snapshot};
 
 /// A condition of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Row {
+pub struct Row {
+    /// Type, such as `Ready`.
     #[serde(rename = "type")]
-    pub(crate) type_: String,
-    pub(crate) status: String,
-    pub(crate) reason: String,
+    pub type_: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Reason in one word.
+    pub reason: String,
     /// When the status changed, RFC 3339.
-    pub(crate) since: String,
-    pub(crate) message: String,
+    pub since: String,
+    /// Message for people.
+    pub message: String,
 }
 
 /// One part of the value of --show-conditions: `all`, a kind, or a kind and a name; with `!` only what is not true.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Selector {
+pub struct Selector {
     /// The kind, in lower case; all kinds without one.
     kind: Option<String>,
     name: Option<String>,
@@ -56,7 +60,7 @@ impl FromStr for Selector {
 
 impl Selector {
     /// True if it can select a Machine, so that machines must not be grouped.
-    pub(crate) fn selects_machines(&self) -> bool {
+    pub fn selects_machines(&self) -> bool {
         self.is_of("Machine")
     }
 
@@ -74,7 +78,7 @@ impl Selector {
 ///
 /// # Errors
 /// With the kinds that there are.
-pub(crate) fn check(wanted: &[Selector], roots: &[Branch]) -> Result<(), String> {
+pub fn check(wanted: &[Selector], roots: &[Branch]) -> Result<(), String> {
     let mut kinds = Vec::new();
     for root in roots {
         kinds_in(root, &mut kinds);
@@ -112,7 +116,7 @@ fn kinds_in<'a>(branch: &'a Branch, kinds: &mut Vec<&'a str>) {
 }
 
 /// Adds the selected conditions to all branches.
-pub(crate) fn add(branch: &mut Branch, snapshot: &Snapshot, namespace: &str, wanted: &[Selector]) {
+pub fn add(branch: &mut Branch, snapshot: &Snapshot, namespace: &str, wanted: &[Selector]) {
     let label = branch.name.rsplit(" - ").next().unwrap_or_default();
     let item = snapshot
         .items
@@ -145,7 +149,7 @@ fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
 }
 
 /// The status of a condition of this type when nothing is the matter.
-pub(crate) fn good(type_: &str) -> &'static str {
+pub fn good(type_: &str) -> &'static str {
     const NEGATIVE: [&str; 7] = [
         "Deleting",
         "Paused",

@@ -10,13 +10,13 @@ use crate::readiness::cause::passes;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// How commands are written that reach the same API server.
-pub(crate) struct Commands<'a> {
+pub struct Commands<'a> {
     /// This program.
-    pub(crate) program: &'a str,
+    pub program: &'a str,
     /// The flags of ferrostack, each preceded by a blank.
-    pub(crate) flags: &'a str,
+    pub flags: &'a str,
     /// The flags of kubectl, in the same way.
-    pub(crate) kubectl: &'a str,
+    pub kubectl: &'a str,
 }
 
 impl Commands<'_> {

@@ -10,11 +10,11 @@ use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Error where there is no cluster at all.
-pub(crate) const NONE: &str = "there is no cluster in any namespace";
+pub const NONE: &str = "there is no cluster in any namespace";
 
 /// Cause why a namespace has no single cluster to choose.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum UnnamedError {
+pub enum UnnamedError {
     /// None, or several, in words.
     #[error("{0}")]
     Choice(String),
@@ -40,7 +40,7 @@ fn only<'a>(
 }
 
 /// The name of the only cluster of a namespace in a snapshot.
-pub(crate) fn only_of<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a str> {
+pub fn only_of<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a str> {
     only(named(snapshot), namespace)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn only_of<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a
 ///
 /// # Errors
 /// If the clusters cannot be listed.
-pub(crate) async fn unnamed(client: &Client, namespace: &str, or: &str) -> kube::Result<String> {
+pub async fn unnamed(client: &Client, namespace: &str, or: &str) -> kube::Result<String> {
     Ok(none_chosen(namespace, or, &clusters(client).await?))
 }
 
@@ -56,11 +56,7 @@ pub(crate) async fn unnamed(client: &Client, namespace: &str, or: &str) -> kube:
 ///
 /// # Errors
 /// If the clusters cannot be listed.
-pub(crate) async fn missing(
-    client: &Client,
-    name: &str,
-    namespace: &str,
-) -> kube::Result<String> {
+pub async fn missing(client: &Client, name: &str, namespace: &str) -> kube::Result<String> {
     Ok(there_is_no(name, namespace, &clusters(client).await?))
 }
 
@@ -68,7 +64,7 @@ pub(crate) async fn missing(
 ///
 /// # Errors
 /// When there is none, or more than one, with their names.
-pub(crate) async fn only_name(client: &Client, namespace: &str) -> Result<String, UnnamedError> {
+pub async fn only_name(client: &Client, namespace: &str) -> Result<String, UnnamedError> {
     let known = clusters(client).await?;
     let clusters = known.iter().map(|(of, name)| (of.as_str(), name.as_str()));
     match only(clusters, namespace) {
@@ -133,12 +129,7 @@ fn with_namespaces(known: &[(String, String)]) -> String {
 }
 
 /// A row for each cluster: what is ready, and what it waits for.
-pub(crate) fn table(
-    snapshot: &Snapshot,
-    clusters: &[&Item],
-    now: Timestamp,
-    layout: Layout,
-) -> String {
+pub fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout) -> String {
     let header = [
         "NAMESPACE",
         "NAME",

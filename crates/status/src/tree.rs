@@ -1,7 +1,7 @@
 //! The tree of a cluster's objects, as printed by `describe cluster` and `up`.
 
-pub(crate) mod cluster;
-pub(crate) mod conditions;
+pub mod cluster;
+pub mod conditions;
 mod paint;
 
 use k8s_openapi::jiff::Timestamp;
@@ -11,57 +11,65 @@ use terminal::{Colors, Layout, age, align, cells};
 use crate::readiness::cause;
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
-pub(crate) use self::cluster::{Parts, Selection, of_cluster};
+pub use self::cluster::{Parts, Selection, of_cluster};
 
 /// One object, or several in the same state, with its children.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Branch {
+pub struct Branch {
     /// `Kind/name`, or `3 Machines...`.
-    pub(crate) name: String,
+    pub name: String,
     /// The namespace of a cluster, where clusters of several namespaces are described.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) namespace: String,
+    pub namespace: String,
     /// The requested number of machines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) desired_replicas: Option<i64>,
+    pub desired_replicas: Option<i64>,
+    /// The existing machines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replicas: Option<i64>,
+    pub replicas: Option<i64>,
+    /// Machines that are available.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) available_replicas: Option<i64>,
+    pub available_replicas: Option<i64>,
+    /// Machines that are ready.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) ready_replicas: Option<i64>,
+    pub ready_replicas: Option<i64>,
+    /// Machines of the newest template.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) up_to_date_replicas: Option<i64>,
+    pub up_to_date_replicas: Option<i64>,
     /// Such as `Available: True`.
-    pub(crate) status: String,
-    pub(crate) reason: String,
+    pub status: String,
+    /// Reason of the condition.
+    pub reason: String,
     /// When the status changed, RFC 3339.
-    pub(crate) since: String,
+    pub since: String,
     /// Why the object is not ready.
-    pub(crate) message: String,
+    pub message: String,
+    /// Phase of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) phase: String,
+    pub phase: String,
     /// True if it needs intervention.
-    pub(crate) failing: bool,
+    pub failing: bool,
     /// The Kubernetes version of a machine.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) version: String,
+    pub version: String,
     /// The Node of a machine.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) node: String,
+    pub node: String,
     /// The conditions to show.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) conditions: Vec<conditions::Row>,
+    pub conditions: Vec<conditions::Row>,
+    /// Objects below.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) children: Vec<Branch>,
+    pub children: Vec<Branch>,
     /// True if it has been a Node.
     #[serde(skip)]
     was_ready: bool,
 }
 
 impl Branch {
-    pub(crate) fn is_ready(&self) -> bool {
+    /// True if the condition is true, and nothing is to be said.
+    pub fn is_ready(&self) -> bool {
         self.status.ends_with("True") && self.message.is_empty()
     }
 }
@@ -134,7 +142,7 @@ const HEADER: [&str; 11] = [
 const EXPENDABLE: [usize; 6] = [6, 4, 5, 8, 9, 3];
 
 /// Formats trees as one aligned table with a header.
-pub(crate) fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -> String {
+pub fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
     for root in roots {
         flatten(root, "", "", (now, colors), &mut rows);
