@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use apply::Preview;
 use kube::api::DynamicObject;
 use manifest::Document;
 use manifest::convert::unified;
 use serde_json::{Map, Value};
 use terminal::counted;
 
-use crate::apply::{self, Preview};
 use crate::cli::{Apply, DryRun};
 use crate::connect;
 use crate::environment::Environment;

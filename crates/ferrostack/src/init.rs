@@ -11,7 +11,6 @@ use kube::Client;
 use operator::client::Api;
 use terminal::counted;
 
-use crate::apply;
 use crate::cli::{Init, InitCommand, Output};
 use crate::connect;
 use crate::environment::Environment;

@@ -24,7 +24,6 @@
 
 mod admin;
 mod adopt;
-mod apply;
 mod apply_files;
 mod audit;
 mod background;

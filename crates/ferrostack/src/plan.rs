@@ -39,7 +39,7 @@ use crate::environment::Environment;
 use crate::planning::copy::Copy;
 use crate::planning::differences::differences;
 use crate::source;
-use crate::{apply, audit, connect};
+use crate::{audit, connect};
 
 /// The exit status when something would be written.
 const CHANGES: u8 = 2;

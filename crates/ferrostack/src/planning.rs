@@ -16,7 +16,6 @@ use serde_json::json;
 
 use self::copy::Copy;
 use self::differences::{Difference, differences};
-use crate::apply;
 use crate::cli::{Output, TopologyPlan};
 use crate::connect;
 use crate::environment::Environment;

@@ -6,6 +6,7 @@ mod progress;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use apply::FIELD_MANAGER;
 use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
@@ -15,7 +16,6 @@ use tokio::time::Instant;
 
 use self::plan::{Change, Request};
 use self::progress::Progress;
-use crate::apply::FIELD_MANAGER;
 use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;

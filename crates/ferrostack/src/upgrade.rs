@@ -19,7 +19,7 @@ use crate::init::available;
 use crate::manager::installed::{self, Manager};
 use crate::manager::manifests;
 use crate::manager::older::Older;
-use crate::{apply as applying, connect, storage};
+use crate::{connect, storage};
 
 /// How long managers may take until they are available, before objects in old versions are rewritten.
 const MANAGERS: Duration = Duration::from_secs(300);
@@ -94,7 +94,7 @@ async fn upgrade(
         rendered.push((manager, documents));
     }
     for (manager, documents) in rendered {
-        applying::all(client, &documents, &manager.namespace)
+        apply::all(client, &documents, &manager.namespace)
             .await
             .context("the manifests were rejected")?;
         say(&format!(

@@ -65,6 +65,12 @@ const RULES: &[Rule] = &[
         never: &["kube"],
     },
     Rule {
+        name: "apply",
+        uses: &["api", "manifest", "operator"],
+        tests_use: &[],
+        never: CLIENTS,
+    },
+    Rule {
         name: "deployer",
         uses: &[],
         tests_use: &["converging"],
@@ -285,6 +291,7 @@ const RULES: &[Rule] = &[
             "api",
             "apimachinery",
             "apiserver",
+            "apply",
             "ccm",
             "cloud-conf",
             "clusterapi",

@@ -73,7 +73,7 @@ async fn released_templates_of_every_version_become_manifests_that_are_accepted(
             crate::up::install_definitions(&client, &Older::default())
                 .await
                 .unwrap();
-            if let Err(problem) = crate::apply::all(&client, &documents, "default").await {
+            if let Err(problem) = apply::all(&client, &documents, "default").await {
                 let problem = format!("{problem:#}");
                 // A field that no version has had.
                 if !problem.contains("there is no field spec.template.spec.image.name") {

@@ -6,7 +6,6 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 
 use super::*;
-use crate::apply;
 use crate::cli::{Cli, Command};
 use crate::manager::subset::Subset;
 

@@ -15,7 +15,6 @@ use operator::client::Api;
 use serde_json::{Value, json};
 use status::snapshot::{Item, Kind, Snapshot};
 
-use crate::apply;
 use crate::cli::{ClusterOptions, Up};
 use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::DataDir;

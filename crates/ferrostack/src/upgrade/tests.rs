@@ -24,7 +24,7 @@ async fn cluster(managers: &[&[Provider]], image: Option<&str>) -> Client {
         let subset = Subset::new(providers.iter().copied(), false);
         let text = manifests::render(&subset, "capi", image, None).unwrap();
         let documents = manifest::read("manifests", &text).unwrap();
-        applying::all(&client, &documents, "capi").await.unwrap();
+        apply::all(&client, &documents, "capi").await.unwrap();
     }
     client
 }

@@ -11,16 +11,22 @@ use operator::client::Api;
 use manifest::Document;
 
 /// The field manager of applied objects.
-pub(crate) const FIELD_MANAGER: &str = "ferrostack";
+pub const FIELD_MANAGER: &str = "ferrostack";
 
 /// Why manifests could not be applied: all problems, one per line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
-pub(crate) struct ApplyError(pub(crate) Vec<String>);
+pub struct ApplyError(
+    /// Problems, each with its place.
+    pub Vec<String>,
+);
 
 /// Applies `documents` in the order of their dependencies. All are validated by a dry run first, so that an error in
 /// the last one leaves nothing partially applied.
-pub(crate) async fn all(
+///
+/// # Errors
+/// All problems of the dry run, or those of the requests after it.
+pub async fn all(
     client: &Client,
     documents: &[Document],
     namespace: &str,
@@ -84,16 +90,21 @@ fn rank(kind: &str) -> u8 {
 }
 
 /// An object as it is stored, and as it would be after an apply.
-pub(crate) struct Preview {
+pub struct Preview {
     /// `Kind name`.
-    pub(crate) label: String,
-    pub(crate) before: Option<DynamicObject>,
-    pub(crate) after: DynamicObject,
+    pub label: String,
+    /// The stored object.
+    pub before: Option<DynamicObject>,
+    /// The object after an apply.
+    pub after: DynamicObject,
 }
 
 /// A dry run of all `documents`, with the stored objects beside it; writes nothing. An object in a namespace that does not exist
 /// yet is shown as the document has it.
-pub(crate) async fn preview(
+///
+/// # Errors
+/// The problems of all documents.
+pub async fn preview(
     client: &Client,
     documents: &[Document],
     namespace: &str,
