@@ -29,7 +29,7 @@ pub(crate) use self::source::flavors;
 
 pub(crate) use self::fill::{from_cloud, to_repeat};
 pub(crate) use self::outdated::notes as outdated;
-pub(crate) use self::source::{CLASS, FILES, Origin, Source, TOPOLOGY, check};
+pub(crate) use self::source::{CLASS, Origin, Source, TOPOLOGY, check};
 pub(crate) use self::text::{Text, read};
 pub(crate) use self::yaml::yaml;
 
@@ -238,22 +238,6 @@ pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
     if name.len() > 63 || !name.split('.').all(part_is_right) {
         bail!(
             "`{name}` is not a cluster name: use at most 63 lower-case letters, digits, `-` and `.`, beginning and ending with a letter or digit"
-        );
-    }
-    Ok(())
-}
-
-/// A namespace is a DNS-1123 label.
-pub(crate) fn check_namespace(name: &str) -> anyhow::Result<()> {
-    let is_right = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if name.is_empty()
-        || name.len() > 63
-        || name.starts_with('-')
-        || name.ends_with('-')
-        || !name.chars().all(is_right)
-    {
-        bail!(
-            "`{name}` is not a namespace: use at most 63 lower-case letters, digits and `-`, beginning and ending with a letter or digit"
         );
     }
     Ok(())

@@ -1,26 +1,15 @@
 //! `init`: makes a management cluster of an existing Kubernetes cluster.
 
-pub(crate) mod choice;
-
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
-use k8s_openapi::api::apps::v1::Deployment;
-use kube::Client;
-use operator::client::Api;
-use terminal::counted;
+use anyhow::ensure;
+use installer::install::{self, Options};
+use installer::older::Older;
+use installer::{choice, names};
 
 use crate::cli::{Init, InitCommand, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::generate::check_namespace;
-use crate::manager::older::Older;
-use crate::manager::subset::Subset;
-use crate::manager::{installed, manifests};
-
-/// How often the Deployment of the managers is looked at.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Installs kinds, permissions, webhooks and managers, or lists the images that they need.
 pub(crate) async fn run(
@@ -36,27 +25,30 @@ pub(crate) async fn run(
     }) = &args.command
     {
         // As on an empty cluster; one image has all providers.
-        choice::of(providers, &BTreeMap::new(), manifests::NAMESPACE)?;
+        choice::of(&providers.named(), &BTreeMap::new(), names::NAMESPACE)?;
         return print(&images(image.as_deref(), output.output));
     }
-    choice::check(&args.providers)?;
-    Older::named(&args.older.serve_versions)?;
+    let providers = args.providers.named();
+    choice::check(&providers)?;
+    let older = Older::named(&args.older.serve_versions)?;
     ensure!(
         args.validate,
         "--validate=false: all manifests are validated before the first one is applied, so that a rejected one leaves nothing behind; \
          leave the flag out. A provider that the cluster has from another program is left out with `-`, such as --infrastructure -"
     );
-    let namespaces = [
-        Some(&args.target_namespace),
-        args.openstack_namespace.as_ref(),
-    ];
-    for namespace in namespaces.into_iter().flatten() {
-        check_namespace(namespace)?;
-    }
+    let options = Options {
+        providers,
+        older,
+        namespace: args.target_namespace.clone(),
+        image: args.image.clone(),
+        clouds: args.openstack_namespace.clone(),
+    };
+    options.check()?;
     let client = connect::cluster(&args.server, environment).await?;
-    let subset = install(&client, args, &say).await?;
+    let subset = install::install(&client, &options, &say).await?;
     if args.wait_providers {
-        wait(&client, args, &subset, &say).await?;
+        let limit = args.wait_provider_timeout;
+        install::wait(&client, &options.namespace, &subset, limit, &say).await?;
     }
     let program = &environment.program;
     if args.image.is_none() {
@@ -74,81 +66,9 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Applies the manifests; nothing is written when one of them is rejected.
-async fn install(client: &Client, args: &Init, say: &impl Fn(&str)) -> anyhow::Result<Subset> {
-    let namespace = &args.target_namespace;
-    let clouds = args.openstack_namespace.as_deref();
-    let there = installed::read(client).await?;
-    let chosen = choice::of(&args.providers, &there, namespace)?;
-    let older = Older::named(&args.older.serve_versions)?;
-    let older = older.and_of(client, installed::is_ours).await?;
-    let subset = Subset::new(chosen, clouds.is_some()).serving(older);
-    let text = manifests::render(&subset, namespace, args.image.as_deref(), clouds)?;
-    let documents = manifest::read("the manifests of the manager", &text)?;
-    apply::all(client, &documents, namespace)
-        .await
-        .context("the manifests were rejected")?;
-    let definitions = documents
-        .iter()
-        .filter(|it| it.text(&["kind"]) == "CustomResourceDefinition");
-    let kinds = definitions.count();
-    let providers = match subset.is_all() {
-        true => String::new(),
-        false => format!(" of {}", subset.names(", ")),
-    };
-    say(&format!(
-        "installed{providers}: {} and {}, with namespace {namespace}",
-        counted(kinds, "kind"),
-        counted(documents.len() - kinds, "other object"),
-    ));
-    Ok(subset)
-}
-
-/// Waits until the managers are available.
-async fn wait(
-    client: &Client,
-    args: &Init,
-    subset: &Subset,
-    say: &impl Fn(&str),
-) -> anyhow::Result<()> {
-    let (namespace, name) = (&args.target_namespace, subset.named(manifests::MANAGER));
-    let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let started = Instant::now();
-    loop {
-        let found = api.get_opt(&name).await;
-        let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
-        let state = found
-            .as_ref()
-            .map_or(Err("it is not there".to_owned()), available);
-        let Err(why) = state else {
-            say("the managers are available");
-            return Ok(());
-        };
-        if started.elapsed() > args.wait_provider_timeout {
-            bail!(
-                "Deployment {namespace}/{name} is not available after {} s: {why}",
-                args.wait_provider_timeout.as_secs()
-            );
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-/// Availability of the Deployment, or the reason against it.
-pub(crate) fn available(deployment: &Deployment) -> Result<(), String> {
-    let status = deployment.status.as_ref();
-    let conditions = status.and_then(|it| it.conditions.as_ref());
-    let mut conditions = conditions.into_iter().flatten();
-    match conditions.find(|it| it.type_.as_deref() == Some("Available")) {
-        Some(found) if found.status.as_deref() == Some("True") => Ok(()),
-        Some(found) => Err(found.message.clone().unwrap_or_default()),
-        None => Err("it has no status".to_owned()),
-    }
-}
-
 /// The images of all containers, one in a line.
 fn images(image: Option<&str>, output: Output) -> String {
-    let image = image.unwrap_or(manifests::IMAGE);
+    let image = image.unwrap_or(names::IMAGE);
     match output {
         Output::Text => format!("{image}\n"),
         Output::Json => terminal::json_document(&serde_json::json!([image])),
@@ -156,4 +76,62 @@ fn images(image: Option<&str>, output: Output) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use clap::Parser;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn args(words: &[&str]) -> Init {
+        let words = [&["ferrostack", "init"], words].concat();
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Init(args) => *args,
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn the_images_are_listed_for_people_and_for_programs() {
+        assert_eq!(images(Some("a:1"), Output::Text), "a:1\n");
+        let listed: Vec<String> = serde_json::from_str(&images(None, Output::Json)).unwrap();
+        assert_eq!(listed, ["ferrostack:latest"]);
+    }
+
+    #[tokio::test]
+    async fn manifests_are_validated_and_a_flag_against_it_is_rejected() {
+        assert!(args(&["--validate"]).validate && args(&["--validate=true"]).validate);
+        let without = args(&["--validate=false"]);
+        let error = run(
+            &without,
+            &Environment::default(),
+            |_: &str| Ok(()),
+            |_: &str| {},
+        )
+        .await
+        .unwrap_err()
+        .to_string();
+        assert!(error.starts_with("--validate=false: "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn images_are_listed_for_providers_that_exist() {
+        let list = async |words: &[&str]| {
+            let words = [&["list-images"], words].concat();
+            let printed = Mutex::new(String::new());
+            let print = |text: &str| {
+                printed.lock().push_str(text);
+                Ok(())
+            };
+            let listed = run(&args(&words), &Environment::default(), print, |_: &str| {}).await;
+            listed
+                .map(|()| printed.into_inner())
+                .map_err(|error| error.to_string())
+        };
+        let image = format!("{}\n", names::IMAGE);
+        assert_eq!(list(&[]).await.unwrap(), image);
+        assert_eq!(list(&["-i", "openstack"]).await.unwrap(), image);
+        let error = list(&["-i", "aws"]).await.unwrap_err();
+        assert!(error.starts_with("--infrastructure aws: "), "{error}");
+    }
+}

@@ -28,7 +28,6 @@ mod apply_files;
 mod audit;
 mod background;
 mod ccm;
-mod chart;
 mod chart_values;
 mod cli;
 mod cloud;
@@ -63,7 +62,7 @@ mod log;
 mod logs;
 mod man;
 mod manager;
-mod monitoring;
+mod managers;
 mod moving;
 mod output;
 mod picture;
@@ -77,7 +76,6 @@ mod session;
 mod shell;
 mod simulated;
 mod source;
-mod storage;
 mod uninstall;
 mod up;
 mod upgrade;
@@ -198,19 +196,19 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             }
         }
         Command::Generate(Generate::Manager(args)) => {
-            manager::base::generate(&args, print_document, say)
+            managers::manager(&args, print_document, say)
         }
-        Command::Generate(Generate::Chart(args)) => chart::write(&args, say),
+        Command::Generate(Generate::Chart(args)) => managers::chart(&args, say),
         Command::Generate(Generate::Monitoring(args)) => {
-            print_document(&monitoring::render(&args)?)
+            print_document(&managers::monitoring(&args)?)
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {
-            generate::check_namespace(&args.namespace)?;
+            manifest::check_namespace(&args.namespace)?;
             let text = ccm::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::CinderCsiPlugin(args)) => {
-            generate::check_namespace(&args.namespace)?;
+            manifest::check_namespace(&args.namespace)?;
             let text = csi::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
@@ -222,7 +220,7 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             }
         }
         Command::Generate(Generate::KeystoneAuth(args)) => {
-            generate::check_namespace(&args.namespace)?;
+            manifest::check_namespace(&args.namespace)?;
             print_document(keystone::manifests::render(&args)?.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {

@@ -4,18 +4,13 @@
 //! serves webhooks, issues their certificate and registers their address. With `--providers` all of this is about some
 //! of the kinds, beside another program's controllers of the others.
 
-pub(crate) mod base;
 mod certificate;
 mod definitions;
 mod diagnostics;
-pub(crate) mod installed;
-pub(crate) mod manifests;
 mod migration;
-pub(crate) mod older;
 mod outlasting;
 mod ownership;
 mod registration;
-pub(crate) mod subset;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -24,6 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use api::providers::Provider;
+use installer::subset::Subset;
 use kube::{Client, Config};
 use operator::controller::Objects;
 use operator::election::{self, Leader, Lost};
@@ -35,7 +31,6 @@ use tokio_util::sync::CancellationToken;
 use self::certificate::{Served, Source};
 use self::outlasting::Outlasting;
 use self::registration::Registration;
-use self::subset::Subset;
 use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;

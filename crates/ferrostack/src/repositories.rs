@@ -1,53 +1,17 @@
 //! `config repositories`, `generate provider` and `generate repository`: the providers that this program has in itself.
 
-mod release;
-
-use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
-use api::providers::Provider;
-use serde_json::json;
+use anyhow::Context;
+use installer::repositories;
 
 use crate::cli::{GenerateProvider, GenerateRepository, Output};
-use crate::generate::check_namespace;
-use crate::init::choice;
-use crate::manager::installed::THIS;
-use crate::manager::manifests;
-use crate::manager::subset::Subset;
-use crate::upgrade::plan::{aligned, type_of};
-
-/// Where the manifests come from.
-const URL: &str = "built-in";
-
-/// The image in the files of a release, of which an archive comes with it.
-const RELEASED: &str = concat!("ferrostack:", env!("CARGO_PKG_VERSION"));
-/// The file that names the providers to clusterctl.
-const CONFIGURATION: &str = "clusterctl.yaml";
-
-/// The name of a file with the manifests of a provider, as releases of providers have it.
-fn file(provider: Provider) -> String {
-    format!("{provider}-components.yaml")
-}
 
 /// The table of `clusterctl config repositories`.
 pub(crate) fn list(output: Output) -> String {
     match output {
-        Output::Json => {
-            let all = Provider::ALL.map(|it| {
-                json!({"name": it.name(), "type": type_of(it), "url": URL, "file": file(it), "version": THIS})
-            });
-            terminal::json_document(&json!(all))
-        }
-        Output::Text => {
-            let mut rows = vec![["NAME", "TYPE", "URL", "FILE"].map(str::to_owned)];
-            rows.extend(Provider::ALL.map(|it| {
-                let (name, of_type) = (it.name().to_owned(), type_of(it).to_owned());
-                [name, of_type, URL.to_owned(), file(it)]
-            }));
-            aligned(&rows).join("\n") + "\n"
-        }
+        Output::Json => terminal::json_document(&repositories::json()),
+        Output::Text => repositories::table(),
     }
 }
 
@@ -56,192 +20,24 @@ pub(crate) fn generate(
     args: &GenerateProvider,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    check_namespace(&args.target_namespace)?;
-    let named = choice::named(&args.providers)?;
-    ensure!(
-        !named.is_empty(),
-        "no provider is named: use --core cluster-api, --bootstrap kubeadm, --control-plane kubeadm or --infrastructure openstack"
-    );
-    let (namespace, image) = (args.target_namespace.as_str(), args.image.as_deref());
+    let namespace = args.target_namespace.as_str();
+    manifest::check_namespace(namespace)?;
+    let named = repositories::some(&args.providers.named())?;
     let text = match args.describe {
-        true => named.iter().map(|it| description(*it, namespace)).collect(),
-        false if args.raw => {
-            let all = named.iter().map(|it| release::components(*it, RELEASED));
-            let all: anyhow::Result<Vec<String>> = all.collect();
-            all?.join("---\n")
-        }
-        false => {
-            let subset = Subset::new(named.iter().copied(), false);
-            manifests::render(&subset, namespace, image, None)?
-        }
+        true => repositories::descriptions(&named, namespace),
+        false if args.raw => repositories::raw(&named)?,
+        false => repositories::components(&named, namespace, args.image.as_deref())?,
     };
     match &args.write_to {
-        Some(path) => write_file(path, &text),
+        Some(path) => {
+            fs::write(path, &text).with_context(|| format!("cannot write {}", path.display()))
+        }
         None => print(&text),
     }
 }
 
 /// Writes a repository of releases, as clusterctl reads it from files, and the configuration that names it.
 pub(crate) fn write(args: &GenerateRepository, say: impl Fn(&str)) -> anyhow::Result<()> {
-    let mut named = choice::named(&args.providers)?;
-    if named.is_empty() {
-        named.extend(Provider::ALL);
-    }
-    let image = args.image.as_deref().unwrap_or(RELEASED);
-    let directory = &args.directory;
-    fs::create_dir_all(directory)
-        .with_context(|| format!("cannot create {}", directory.display()))?;
-    // The addresses of the providers are paths from the root.
-    let directory = directory
-        .canonicalize()
-        .with_context(|| format!("cannot read {}", directory.display()))?;
-    let configuration = directory.join(CONFIGURATION);
-    let text = configured(&directory, &named);
-    check(&configuration, &text)?;
-    for provider in &named {
-        let version = version(&directory, *provider);
-        fs::create_dir_all(&version)
-            .with_context(|| format!("cannot create {}", version.display()))?;
-        for file in release::files(*provider, image)? {
-            write_file(&version.join(file.name), &file.text)?;
-        }
-    }
-    write_file(&configuration, &text)?;
-    let names: Vec<&str> = named.iter().map(|it| it.label()).collect();
-    say(&format!(
-        "wrote {}; clusterctl reads it with --config {}",
-        names.join(", "),
-        configuration.display()
-    ));
-    Ok(())
-}
-
-/// The directory of this version of a provider.
-fn version(directory: &Path, provider: Provider) -> PathBuf {
-    directory.join(provider.label()).join(THIS)
-}
-
-/// The configuration of clusterctl.
-fn configured(directory: &Path, named: &BTreeSet<Provider>) -> String {
-    let entries = named.iter().map(|it| {
-        let file = version(directory, *it).join(file(*it));
-        let url = format!("file://{}", file.display());
-        json!({"name": it.name(), "type": type_of(*it), "url": url})
-    });
-    let entries: Vec<_> = entries.collect();
-    // JSON is YAML.
-    let lines: Vec<String> = entries.iter().map(|it| format!("- {it}\n")).collect();
-    format!("providers:\n{}", lines.concat())
-}
-
-/// A configuration with other providers or settings is not overwritten.
-fn check(configuration: &Path, text: &str) -> anyhow::Result<()> {
-    match fs::read_to_string(configuration) {
-        Ok(there) if there != text => bail!(
-            "{} is there with other content, and is not overwritten: remove it, or use another directory",
-            configuration.display()
-        ),
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot read {}", configuration.display()))
-        }
-    }
-}
-
-fn write_file(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn description(provider: Provider, namespace: &str) -> String {
-    format!(
-        "Name:               {}\nType:               {}\nURL:                {URL}\nVersion:            {THIS}\nFile:               {}\n\
-         TargetNamespace:    {namespace}\nImages:             {}\n",
-        provider.name(),
-        type_of(provider),
-        file(provider),
-        manifests::IMAGE,
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_providers_are_listed_as_clusterctl_lists_them() {
-        let text = list(Output::Text);
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 5);
-        assert_eq!(
-            lines[0],
-            "NAME          TYPE                     URL        FILE"
-        );
-        assert_eq!(
-            lines[4],
-            "openstack     InfrastructureProvider   built-in   infrastructure-components.yaml"
-        );
-        let json: serde_json::Value = serde_json::from_str(&list(Output::Json)).unwrap();
-        assert_eq!(json[2]["type"], "ControlPlaneProvider");
-    }
-
-    #[test]
-    fn a_description_names_type_version_and_namespace() {
-        let text = description(Provider::Bootstrap, "capi");
-        assert!(
-            text.contains("Type:               BootstrapProvider\n"),
-            "{text}"
-        );
-        assert!(text.contains("TargetNamespace:    capi\n"), "{text}");
-    }
-
-    fn repository(directory: &Path, providers: crate::cli::Providers) -> anyhow::Result<()> {
-        let args = GenerateRepository {
-            directory: directory.to_owned(),
-            providers,
-            image: None,
-        };
-        write(&args, |_| {})
-    }
-
-    #[test]
-    fn a_repository_has_the_files_of_each_provider_under_its_label_and_version() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().canonicalize().unwrap();
-        let place = directory.path().join("releases");
-        repository(&place, crate::cli::Providers::default()).unwrap();
-        let text = fs::read_to_string(place.join(CONFIGURATION)).unwrap();
-        let configuration: serde_json::Value = serde_saphyr::from_str(&text).unwrap();
-        let providers = configuration["providers"].as_array().unwrap();
-        assert_eq!(providers.len(), 4);
-        for provider in providers {
-            let url = provider["url"].as_str().unwrap();
-            let path = Path::new(url.strip_prefix("file://").unwrap());
-            assert!(path.starts_with(&root) && path.is_file(), "{url}");
-            assert!(path.with_file_name("metadata.yaml").is_file());
-        }
-        let last = &providers[3];
-        assert_eq!(last["name"], "openstack");
-        assert_eq!(last["type"], "InfrastructureProvider");
-        let end =
-            format!("releases/infrastructure-openstack/{THIS}/infrastructure-components.yaml");
-        assert!(last["url"].as_str().unwrap().ends_with(&end), "{last}");
-        // The same again is no mistake.
-        repository(&place, crate::cli::Providers::default()).unwrap();
-    }
-
-    #[test]
-    fn a_configuration_of_somebody_else_is_not_overwritten() {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join(CONFIGURATION);
-        fs::write(&file, "OPENSTACK_CLOUD: mine\n").unwrap();
-        let error = repository(directory.path(), crate::cli::Providers::default());
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("is not overwritten"), "{error}");
-        assert_eq!(
-            fs::read_to_string(&file).unwrap(),
-            "OPENSTACK_CLOUD: mine\n"
-        );
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    }
+    let (providers, image) = (args.providers.named(), args.image.as_deref());
+    repositories::write(&args.directory, &providers, image, say)
 }

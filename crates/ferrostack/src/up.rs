@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use api::printable;
 use apiserver::Reviewer;
+use installer::older::Older;
 use kube::Client;
 use openstack::config::CloudConfig;
 use openstack::transport::Trust;
@@ -47,7 +48,6 @@ use crate::connect;
 use crate::data_dir::DataDir;
 use crate::endpoints::{self, Endpoints, resume};
 use crate::environment::Environment;
-use crate::manager::older::Older;
 use crate::simulated::{self, Bodies, Setup, Simulated};
 
 /// How long a shutdown waits for running reconciles.

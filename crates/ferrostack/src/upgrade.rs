@@ -1,47 +1,21 @@
-//! `upgrade`: from the version that `init` has written on the definitions to that of this program.
+//! `upgrade`: from the installed version to that of this program.
 
-pub(crate) mod plan;
+use anyhow::{Context, bail};
+use installer::older::Older;
+use installer::{installed, upgrade};
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Context, bail, ensure};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Client;
-use kube::api::ListParams;
-use operator::client::Api;
-use terminal::counted;
-
-use self::plan::Plan;
 use crate::cli::{Output, UpgradeApply, UpgradePlan};
+use crate::connect;
 use crate::environment::Environment;
-use crate::init::available;
-use crate::manager::installed::{self, Manager};
-use crate::manager::manifests;
-use crate::manager::older::Older;
-use crate::{connect, storage};
-
-/// How long managers may take until they are available, before objects in old versions are rewritten.
-const MANAGERS: Duration = Duration::from_secs(300);
-/// How often the Deployment of the managers is looked at.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Plan of an upgrade.
 pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {
     let client = connect::cluster(&args.server, environment).await?;
-    let plan = read(&client).await?;
+    let plan = upgrade::read(&client).await?;
     Ok(match args.output.output {
         Output::Json => terminal::json(&plan.json())?,
         Output::Text => plan.text(&environment.program),
     })
-}
-
-async fn read(client: &Client) -> anyhow::Result<Plan> {
-    let there = installed::read(client).await?;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let listed = definitions.list(&ListParams::default()).await;
-    let listed = listed.context("cannot list CustomResourceDefinitions")?;
-    Ok(Plan::of(&there, &listed.items))
 }
 
 /// Applies the manifests of this version for each manager; nothing is written when one of them is rejected. Then the objects
@@ -60,128 +34,55 @@ pub(crate) async fn apply(
     }
     let client = connect::cluster(&args.server, environment).await?;
     let older = Older::named(&args.older.serve_versions)?;
-    upgrade(&client, args.image.as_deref(), older, &say).await?;
+    upgrade::upgrade(&client, args.image.as_deref(), older, &say).await?;
     if args.wait_providers {
-        let managers = read(&client).await?.managers;
-        let available = managers_available(&client, &managers, args.wait_provider_timeout);
+        let managers = upgrade::read(&client).await?.managers;
+        let available = upgrade::managers_available(&client, &managers, args.wait_provider_timeout);
         available.await.context("everything is applied")?;
         say("the managers are available");
     }
     Ok(())
 }
 
-async fn upgrade(
-    client: &Client,
-    image: Option<&str>,
-    older: Older,
-    say: &impl Fn(&str),
-) -> anyhow::Result<()> {
-    let plan = read(client).await?;
-    ensure!(
-        !plan.managers.is_empty(),
-        "ferrostack has installed no providers here: `init` installs them"
-    );
-    if let Some(newer) = plan.newer() {
-        bail!(
-            "{newer} is installed, which is newer than this program ({}): use that version, or delete the providers first",
-            installed::THIS
-        );
-    }
-    let older = older.and_of(client, installed::is_ours).await?;
-    let mut rendered = Vec::new();
-    for manager in &plan.managers {
-        let documents = documents(client, manager, image, older.clone()).await?;
-        rendered.push((manager, documents));
-    }
-    for (manager, documents) in rendered {
-        apply::all(client, &documents, &manager.namespace)
-            .await
-            .context("the manifests were rejected")?;
-        say(&format!(
-            "upgraded {} to {}: {}, with namespace {}",
-            manager.subset.names(", "),
-            installed::THIS,
-            counted(documents.len(), "object"),
-            manager.namespace
-        ));
-    }
-    if let Some(note) = plan.others() {
-        say(&note);
-    }
-    // The new definitions may store another version than those before.
-    let outdated = read(client).await?.stored;
-    if outdated.is_empty() {
-        return Ok(());
-    }
-    managers_available(client, &plan.managers, MANAGERS)
-        .await
-        .context(
-            "objects in old versions are not rewritten, which another `upgrade apply` goes on with",
-        )?;
-    storage::rewrite(client, &outdated, say).await
-}
-
-async fn documents(
-    client: &Client,
-    manager: &Manager,
-    image: Option<&str>,
-    older: Older,
-) -> anyhow::Result<Vec<manifest::Document>> {
-    let (subset, namespace) = (&manager.subset.clone().serving(older), &manager.namespace);
-    let name = subset.named(manifests::MANAGER);
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let found = deployments.get_opt(&name).await;
-    let found = found.with_context(|| format!("cannot read Deployment {namespace}/{name}"))?;
-    if found.is_some() && image.is_none() {
-        bail!(
-            "Deployment {namespace}/{name} runs managers of the version before: name the image of this version with --image"
-        );
-    }
-    let clouds = found.as_ref().and_then(clouds_of);
-    // Where the managers run elsewhere, they are upgraded there.
-    let image = image.filter(|_| found.is_some());
-    let text = manifests::render(subset, namespace, image, clouds.as_deref())?;
-    Ok(manifest::read("the manifests of the manager", &text)?)
-}
-
-/// Waits until the managers that run in the cluster are available: their webhooks convert what is read.
-async fn managers_available(
-    client: &Client,
-    managers: &[Manager],
-    limit: Duration,
-) -> anyhow::Result<()> {
-    for manager in managers {
-        let (namespace, name) = (&manager.namespace, manager.subset.named(manifests::MANAGER));
-        let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-        let started = Instant::now();
-        loop {
-            let found = api.get_opt(&name).await;
-            let found = found.with_context(|| format!("cannot read Deployment {name}"))?;
-            let Some(Err(why)) = found.as_ref().map(available) else {
-                break;
-            };
-            if started.elapsed() > limit {
-                bail!(
-                    "Deployment {namespace}/{name} is not available after {} s: {why}",
-                    limit.as_secs()
-                );
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-    Ok(())
-}
-
-/// The namespace of clouds in the arguments of a Deployment.
-fn clouds_of(deployment: &Deployment) -> Option<String> {
-    let pod = deployment.spec.template.spec.as_ref()?;
-    let args = pod
-        .containers
-        .iter()
-        .flat_map(|it| it.args.iter().flatten());
-    let mut clouds = args.filter_map(|it| it.strip_prefix("--openstack-namespace="));
-    clouds.next().map(str::to_owned)
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command, Upgrade};
+
+    #[tokio::test]
+    async fn versions_of_single_providers_are_rejected_with_the_reason() {
+        let words = ["ferrostack", "upgrade", "apply"];
+        let parsed = |more: &[&str]| {
+            let all = words.iter().chain(more);
+            match Cli::try_parse_from(all).unwrap().command {
+                Command::Upgrade(Upgrade::Apply(args)) => *args,
+                _ => panic!("another command"),
+            }
+        };
+        for flag in [
+            "--core",
+            "--infrastructure",
+            "--bootstrap",
+            "--control-plane",
+            "--ipam",
+            "--runtime-extension",
+            "--addon",
+        ] {
+            let args = parsed(&[flag, "capo-system/openstack:v0.15.0"]);
+            let error = apply(&args, &Environment::default(), |_: &str| {}).await;
+            let error = error.unwrap_err().to_string();
+            let start = format!("{flag} capo-system/openstack:v0.15.0: the providers of ferrostack");
+            assert!(error.starts_with(&start), "{error}");
+        }
+        let args = parsed(&[
+            "--image",
+            "example.org/ferrostack:1",
+            "--wait-providers",
+            "--wait-provider-timeout=90",
+        ]);
+        assert!(args.wait_providers);
+        assert_eq!(args.wait_provider_timeout.as_secs(), 90);
+    }
+}

@@ -5,11 +5,13 @@
 
 pub mod convert;
 mod lines;
+mod namespace;
 pub mod template;
 
 use serde_json::Value;
 
 pub use lines::Lines;
+pub use namespace::{NamespaceError, check_namespace};
 
 /// Cause why a manifest cannot be used, with the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -137,6 +137,12 @@ const RULES: &[Rule] = &[
         ],
     },
     Rule {
+        name: "installer",
+        uses: &["api", "apply", "manifest", "operator", "terminal"],
+        tests_use: &["apiserver", "management"],
+        never: CLIENTS,
+    },
+    Rule {
         name: "keys",
         uses: &[],
         tests_use: &[],
@@ -301,6 +307,7 @@ const RULES: &[Rule] = &[
             "deployer",
             "grpc",
             "heap",
+            "installer",
             "keystone-auth",
             "management",
             "manifest",

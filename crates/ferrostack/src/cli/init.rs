@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use installer::choice::Named;
 
 use super::values::duration;
 use super::{OutputArg, ServerArgs};
@@ -73,6 +74,21 @@ pub(crate) struct Providers {
     /// The same.
     #[arg(long, value_name = "NAME", value_delimiter = ',', hide = true)]
     pub(crate) addon: Vec<String>,
+}
+
+impl Providers {
+    /// The names of the providers.
+    pub(crate) fn named(&self) -> Named {
+        Named {
+            core: self.core.clone(),
+            infrastructure: self.infrastructure.clone(),
+            bootstrap: self.bootstrap.clone(),
+            control_plane: self.control_plane.clone(),
+            ipam: self.ipam.clone(),
+            runtime_extension: self.runtime_extension.clone(),
+            addon: self.addon.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

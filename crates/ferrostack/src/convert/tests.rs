@@ -1,9 +1,9 @@
 use std::path::Path;
 
+use installer::older::Older;
 use manifest::convert::converted;
 use serde_json::Value;
 
-use crate::manager::older::Older;
 use crate::source;
 
 fn documents(text: &str) -> Vec<Value> {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use installer::flavors::FILES;
 use manifest::template::{Found, Template};
 use serde::Serialize;
 
@@ -13,38 +14,6 @@ use super::text::Text;
 use crate::cli::ClusterOptions;
 use crate::environment::Environment;
 use crate::source;
-
-/// The embedded templates, by the names of their files in a release.
-pub(crate) const FILES: [(&str, &str); 7] = [
-    (
-        "cluster-template.yaml",
-        include_str!("../../../../config/templates/cluster-template.yaml"),
-    ),
-    (
-        "cluster-template-without-lb.yaml",
-        include_str!("../../../../config/templates/cluster-template-without-lb.yaml"),
-    ),
-    (
-        "cluster-template-flatcar.yaml",
-        include_str!("../../../../config/templates/cluster-template-flatcar.yaml"),
-    ),
-    (
-        "cluster-template-flatcar-sysext.yaml",
-        include_str!("../../../../config/templates/cluster-template-flatcar-sysext.yaml"),
-    ),
-    (
-        "cluster-template-topology.yaml",
-        include_str!("../../../../config/templates/cluster-template-topology.yaml"),
-    ),
-    (
-        "clusterclass-dev-test.yaml",
-        include_str!("../../../../config/templates/clusterclass-dev-test.yaml"),
-    ),
-    (
-        "cluster-template-capi-v1beta1.yaml",
-        include_str!("../../../../config/templates/cluster-template-capi-v1beta1.yaml"),
-    ),
-];
 
 /// The flavors, and the files that each consists of.
 const FLAVORS: [(&str, &[&str]); 7] = [

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use installer::subset::Subset;
 use kube::Client;
 use parking_lot::RwLock;
 use rustls::ServerConfig;
@@ -17,7 +18,6 @@ use secrecy::{ExposeSecret, SecretString};
 
 use self::rotation::Step;
 use self::store::Store;
-use super::subset::Subset;
 use crate::pki;
 
 /// How often managers look whether the certificate has changed.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use installer::subset::Subset;
 use kube::Client;
 use operator::client::Api;
 
-use super::subset::Subset;
 
 /// Checks that all kinds of the subset are defined, with all of their versions.
 pub(super) async fn check(client: &Client, subset: &Subset) -> anyhow::Result<()> {

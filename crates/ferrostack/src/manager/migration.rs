@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use installer::storage::{self, Outdated};
+use installer::subset::Subset;
 use kube::{Client, ResourceExt};
 use operator::client::Api;
 
-use super::subset::Subset;
 use crate::cli::MigrationPhase;
-use crate::storage::{self, Outdated};
 
 /// How long a migration that has failed is not tried again.
 const AGAIN: Duration = Duration::from_secs(300);

@@ -7,6 +7,9 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use anyhow::Context;
+use installer::manifests;
+use installer::names::{CONFIGURATION, SERVICE};
+use installer::subset::Subset;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ServiceReference as AdmissionService,
@@ -24,13 +27,8 @@ use serde::de::DeserializeOwned;
 
 use super::certificate::Source;
 use super::certificate::rotation::Step;
-use super::subset::Subset;
-use super::{manifests, ownership};
+use super::ownership;
 
-/// The Service through which the API server reaches the webhooks of a manager of all providers.
-pub(super) const SERVICE: &str = "ferrostack-webhook";
-/// The name of both webhook configurations of a manager of all providers.
-pub(super) const CONFIGURATION: &str = "ferrostack";
 /// The maximum number of writes to one object: the values, their ownership, and retries after conflicts.
 const TRIES: usize = 5;
 /// The interval in which the registration is checked.

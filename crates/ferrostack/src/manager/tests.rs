@@ -19,6 +19,7 @@ use testbed::{Asked, Guard};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::DropGuard;
+use installer::manifests;
 
 use super::*;
 

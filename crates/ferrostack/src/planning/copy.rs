@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::differences::Objects;
 
-use crate::manager::older::Older;
+use installer::older::Older;
 
 /// What a topology consists of, and what its controllers look at: owners come before what they own.
 const KINDS: [(&str, &str); 12] = [

@@ -42,7 +42,7 @@ impl Input {
             generate::check_name(name)?;
         }
         if let Some(namespace) = &args.cluster.target_namespace {
-            generate::check_namespace(namespace)?;
+            manifest::check_namespace(namespace)?;
         }
         if args.cluster.flavor.as_deref() == Some(generate::CLASS) {
             bail!(

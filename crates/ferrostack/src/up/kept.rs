@@ -7,7 +7,7 @@ use apiserver::Kept;
 use kube::ResourceExt as _;
 use serde_json::Value;
 
-use crate::manager::manifests::NAMESPACE;
+use installer::names::NAMESPACE;
 
 /// The names of our definitions.
 static DEFINITIONS: LazyLock<Vec<String>> = LazyLock::new(|| {

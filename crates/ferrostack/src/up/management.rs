@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use apiserver::{ApiServer, Kubelet, NotRun, Options, Reviewer, Store, Synchronous};
+use installer::names::NAMESPACE;
+use installer::older::Older;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
@@ -22,8 +24,6 @@ use tokio_util::sync::CancellationToken;
 use super::kept;
 use crate::data_dir::DataDir;
 use crate::kubeconfig;
-use crate::manager::manifests::NAMESPACE;
-use crate::manager::older::Older;
 use crate::pki::Authority;
 
 /// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
@@ -192,3 +192,6 @@ pub(crate) async fn install_definitions(client: &Client, older: &Older) -> anyho
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
+use installer::names::{CERTIFICATE, SERVICE};
+use installer::subset::Subset;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -14,9 +16,6 @@ use secrecy::ExposeSecret;
 
 use super::rotation::{self, Step};
 use super::{Pair, Stored};
-use crate::manager::manifests::CERTIFICATE;
-use crate::manager::registration::SERVICE;
-use crate::manager::subset::Subset;
 use crate::pki;
 
 /// How long a certificate is valid, in days.

@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 
 use api::providers::Provider;
 use apiserver::ApiServer;
+use installer::{manifests, names};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
@@ -18,11 +19,10 @@ use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::manager::manifests;
 use crate::manager::registration::{Registered, Registration};
 use crate::serve;
 
-const NAMESPACE: &str = manifests::NAMESPACE;
+const NAMESPACE: &str = names::NAMESPACE;
 
 /// An API server with the objects in which webhooks are registered.
 async fn cluster(subset: &Subset) -> Client {

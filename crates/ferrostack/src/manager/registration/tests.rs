@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use apiserver::ApiServer;
+use installer::names;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::discovery::ApiResource;
@@ -8,9 +9,8 @@ use operator::client::Api;
 use serde_json::Value;
 
 use super::*;
-use crate::manager::manifests;
 
-const NAMESPACE: &str = manifests::NAMESPACE;
+const NAMESPACE: &str = names::NAMESPACE;
 
 /// Applies the definitions and webhook configurations of the manifests as `kubectl apply --server-side` does.
 async fn apply(client: &Client) {

@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::super::migration;
-use super::super::subset::Subset;
 use super::role;
 use super::*;
 use crate::cli::{Cli, Command};

@@ -1,4 +1,4 @@
-//! The providers that `init` installs: those that are named, and on a cluster without a core provider the rest, as
+//! The providers to install: those that are named, and on a cluster without a core provider the rest, as
 //! `clusterctl init` has it. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,11 +6,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::bail;
 use api::providers::Provider;
 
-use crate::cli::Providers;
-use crate::manager::installed::{Installer, ours};
+use crate::installed::{Installer, ours};
 
 /// The value by which clusterctl leaves a type of provider out.
 const NONE: &str = "-";
+
+/// Names of providers by their type, as `clusterctl init` has them; `-` leaves a type out.
+#[derive(Clone, Debug, Default)]
+pub struct Named {
+    /// Core provider.
+    pub core: Option<String>,
+    /// Infrastructure providers.
+    pub infrastructure: Vec<String>,
+    /// Bootstrap providers.
+    pub bootstrap: Vec<String>,
+    /// Control plane providers.
+    pub control_plane: Vec<String>,
+    /// IPAM providers, of which ferrostack has none.
+    pub ipam: Vec<String>,
+    /// Runtime extensions, of which ferrostack has none.
+    pub runtime_extension: Vec<String>,
+    /// Add-on providers, of which ferrostack has none.
+    pub addon: Vec<String>,
+}
 
 /// Choice of the flags about a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +40,10 @@ enum Asked {
 }
 
 /// The names of providers must be ours: this program installs no others.
-pub(crate) fn check(flags: &Providers) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If one is not.
+pub fn check(flags: &Named) -> anyhow::Result<()> {
     for (flag, names, why) in [
         (
             "--ipam",
@@ -54,7 +75,10 @@ pub(crate) fn check(flags: &Providers) -> anyhow::Result<()> {
 }
 
 /// The providers that are named.
-pub(crate) fn named(flags: &Providers) -> anyhow::Result<BTreeSet<Provider>> {
+///
+/// # Errors
+/// If one is not ours.
+pub fn named(flags: &Named) -> anyhow::Result<BTreeSet<Provider>> {
     check(flags)?;
     let mut named = BTreeSet::new();
     for provider in Provider::ALL {
@@ -65,7 +89,7 @@ pub(crate) fn named(flags: &Providers) -> anyhow::Result<BTreeSet<Provider>> {
     Ok(named)
 }
 
-fn asked(flags: &Providers, provider: Provider) -> anyhow::Result<Asked> {
+fn asked(flags: &Named, provider: Provider) -> anyhow::Result<Asked> {
     let core: Vec<String> = flags.core.iter().cloned().collect();
     let names = match provider {
         Provider::Core => &core,
@@ -90,8 +114,11 @@ fn asked(flags: &Providers, provider: Provider) -> anyhow::Result<Asked> {
 }
 
 /// The providers to install with a manager in `namespace`; `there` is what is installed.
-pub(super) fn of(
-    flags: &Providers,
+///
+/// # Errors
+/// If nothing would be installed, or something beside the controllers of another program for the same kinds.
+pub fn of(
+    flags: &Named,
     there: &BTreeMap<Provider, Installer>,
     namespace: &str,
 ) -> anyhow::Result<BTreeSet<Provider>> {

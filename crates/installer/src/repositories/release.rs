@@ -8,9 +8,8 @@ use api::providers::Provider;
 use serde_json::{Value, json};
 
 use super::file;
-use crate::generate;
-use crate::manager::manifests;
-use crate::manager::subset::Subset;
+use crate::subset::Subset;
+use crate::{flavors, manifests, names};
 
 /// The versions that clusterctl may install.
 const METADATA: &str = include_str!("../../../../config/release/metadata.yaml");
@@ -42,7 +41,7 @@ pub(super) fn files(provider: Provider, image: &str) -> anyhow::Result<Vec<File>
         },
     ];
     if provider == Provider::Infrastructure {
-        files.extend(generate::FILES.map(|(name, text)| File {
+        files.extend(flavors::FILES.map(|(name, text)| File {
             name: name.to_owned(),
             text: text.to_owned(),
         }));
@@ -53,7 +52,7 @@ pub(super) fn files(provider: Provider, image: &str) -> anyhow::Result<Vec<File>
 /// The namespace of a provider: one for each, since clusterctl deletes a provider with its namespace.
 pub(super) fn namespace(provider: Provider) -> String {
     match provider {
-        Provider::Infrastructure => manifests::NAMESPACE.to_owned(),
+        Provider::Infrastructure => names::NAMESPACE.to_owned(),
         other => format!("ferrostack-{other}-system"),
     }
 }
@@ -102,7 +101,7 @@ mod tests {
     use manifest::template::{Found, Template};
 
     use super::*;
-    use crate::manager::installed::THIS;
+    use crate::installed::THIS;
 
     const OURS: &str = "registry.example.net/ferrostack:1";
 
@@ -192,7 +191,7 @@ mod tests {
             ["core-components.yaml", "metadata.yaml"]
         );
         let all = names(Provider::Infrastructure);
-        assert_eq!(all.len(), 2 + generate::FILES.len());
+        assert_eq!(all.len(), 2 + flavors::FILES.len());
         assert!(all.contains(&"clusterclass-dev-test.yaml".to_owned()));
     }
 }

@@ -28,7 +28,7 @@ const WEBHOOKS: Duration = Duration::from_secs(120);
 
 /// A kind with objects in versions that are not written any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outdated {
+pub struct Outdated {
     /// The name of the definition.
     name: String,
     /// The kind in the version that is written.
@@ -39,7 +39,7 @@ pub(crate) struct Outdated {
 
 impl Outdated {
     /// The kind of a definition; `None` if its objects are stored in the version that is written.
-    pub(crate) fn of(definition: &CustomResourceDefinition) -> Option<Self> {
+    pub fn of(definition: &CustomResourceDefinition) -> Option<Self> {
         let spec = &definition.spec;
         let current = spec.versions.iter().find(|it| it.storage)?;
         let status = definition.status.as_ref();
@@ -59,7 +59,7 @@ impl Outdated {
     }
 
     /// `openstackclusters.infrastructure.cluster.x-k8s.io (v1beta1)`, for each of these versions.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub fn words(&self) -> Vec<String> {
         let versions = self.versions.iter();
         versions.map(|it| format!("{} ({it})", self.name)).collect()
     }
@@ -69,7 +69,7 @@ impl Outdated {
 ///
 /// # Errors
 /// The first error of each kind; the other kinds are done all the same.
-pub(crate) async fn rewrite(
+pub async fn rewrite(
     client: &Client,
     kinds: &[Outdated],
     say: &impl Fn(&str),

@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::ResourceExt;
 use serde_json::{Value, json};
 
-use crate::manager::installed::{self, Installer, Manager, THIS};
+use crate::installed::{self, Installer, Manager, THIS};
 use crate::storage::Outdated;
 
 /// A provider of ours in the cluster.
@@ -20,10 +20,11 @@ struct Row {
     version: Option<String>,
 }
 
-/// All of them.
-pub(super) struct Plan {
+/// Providers in a cluster, with their versions before and after an upgrade.
+pub struct Plan {
     rows: Vec<Row>,
-    pub(super) managers: Vec<Manager>,
+    /// Managers of ours.
+    pub managers: Vec<Manager>,
     /// Providers of other programs.
     others: Vec<String>,
     /// Kinds with objects in versions that are not written any more.
@@ -68,7 +69,8 @@ impl Plan {
         newer.next()
     }
 
-    pub(super) fn json(&self) -> Value {
+    /// The plan for programs.
+    pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             json!({
                 "name": row.provider.label(),
@@ -88,7 +90,7 @@ impl Plan {
     }
 
     /// The table of clusterctl, and what to do next.
-    pub(super) fn text(&self, program: &str) -> String {
+    pub fn text(&self, program: &str) -> String {
         let mut lines = Vec::new();
         if self.rows.is_empty() {
             lines.push(format!(

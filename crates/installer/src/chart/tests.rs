@@ -4,8 +4,8 @@ use api::providers::Provider;
 use serde_json::Value;
 
 use super::*;
-use crate::manager::manifests::{self, Issuer};
-use crate::manager::subset::Subset;
+use crate::manifests::{self, Issuer};
+use crate::subset::Subset;
 
 const NAMESPACE: &str = "of-the-release";
 const IMAGE: &str = "ferrostack:1";
@@ -230,13 +230,7 @@ fn every_value_is_in_the_schema_and_on_the_page_and_has_a_comment() {
 }
 
 fn written(directory: &Path) -> anyhow::Result<()> {
-    let args = GenerateChart {
-        directory: directory.to_owned(),
-        older: crate::cli::OlderVersions {
-            serve_versions: Vec::new(),
-        },
-    };
-    write(&args, |_| {})
+    write(directory, Older::default(), |_| {})
 }
 
 #[test]

@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
-use api::names::PROVIDER_LABEL;
+use api::names::{CLUSTERCTL_LABEL, PROVIDER_LABEL};
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use operator::client::Api;
 
-use super::manifests;
-use super::subset::Subset;
+use crate::names::{self, SERVICE};
+use crate::subset::Subset;
 
 /// The version of the program that installed a definition.
 const VERSION: &str = "ferrostack.dev/version";
@@ -24,25 +24,28 @@ const PROVIDERS: &str = "ferrostack.dev/providers";
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const HELM: &str = "Helm";
 /// The version of this program.
-pub(crate) const THIS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+pub const THIS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 /// Who has installed a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Installer {
+pub enum Installer {
     /// The API server of an `up`, which has no manager.
     InProcess,
     /// Another program; its provider label, or the name of the definition.
     Another(String),
     /// This program, with these values where they are known: before version 0.2 there were none.
     Ours {
+        /// Version of the program.
         version: Option<String>,
+        /// Namespace of the manager.
         namespace: Option<String>,
+        /// Providers of the manager.
         providers: BTreeSet<Provider>,
     },
 }
 
 /// Writes who installs the definition.
-pub(super) fn annotate(
+pub(crate) fn annotate(
     definition: &mut CustomResourceDefinition,
     subset: &Subset,
     namespace: &str,
@@ -54,17 +57,35 @@ pub(super) fn annotate(
 }
 
 /// True if this program has installed a definition.
-pub(crate) fn is_ours(definition: &CustomResourceDefinition) -> bool {
+pub fn is_ours(definition: &CustomResourceDefinition) -> bool {
     definition.annotations().contains_key(VERSION)
+}
+
+/// True if a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
+/// are not ours. Definitions of ours have the labels of providers, too.
+pub fn is_of_another(definition: &CustomResourceDefinition) -> bool {
+    let labels = definition.metadata.labels.as_ref();
+    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL));
+    let conversion = definition.spec.conversion.as_ref();
+    let webhook = conversion.and_then(|it| it.webhook.as_ref());
+    let config = webhook.and_then(|it| it.client_config.as_ref());
+    let service = config.and_then(|it| it.service.as_ref());
+    of_clusterctl || service.is_some_and(|it| !it.name.starts_with(SERVICE))
+}
+
+/// True if objects of a definition are converted by the API server itself: that of an `up`.
+pub fn is_in_process(definition: &CustomResourceDefinition) -> bool {
+    let conversion = definition.spec.conversion.as_ref();
+    conversion.is_some_and(|it| it.strategy == "Webhook" && it.webhook.is_none())
 }
 
 /// Who has installed a definition of one of our kinds.
 pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
-    if manifests::is_in_process(definition) {
+    if is_in_process(definition) {
         return Installer::InProcess;
     }
     let by_helm = definition.labels().get(MANAGED_BY).map(String::as_str) == Some(HELM);
-    if by_helm || manifests::is_of_another(definition) {
+    if by_helm || is_of_another(definition) {
         let label = definition.labels().get(PROVIDER_LABEL);
         let mut name = label.cloned().unwrap_or_else(|| definition.name_any());
         if by_helm {
@@ -86,14 +107,17 @@ pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
 
 /// A manager of ours, by what is written on its definitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Manager {
-    pub(crate) subset: Subset,
-    pub(crate) namespace: String,
-    pub(crate) version: Option<String>,
+pub struct Manager {
+    /// Providers and kinds.
+    pub subset: Subset,
+    /// Namespace of the manager.
+    pub namespace: String,
+    /// Version of the definitions, where one is written on them.
+    pub version: Option<String>,
 }
 
 /// Our managers, each once, in the order of their providers.
-pub(crate) fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
+pub fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
     let mut found: Vec<Manager> = Vec::new();
     for installer in there.values() {
         let Installer::Ours {
@@ -104,7 +128,7 @@ pub(crate) fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
         else {
             continue;
         };
-        let namespace = namespace.as_deref().unwrap_or(manifests::NAMESPACE);
+        let namespace = namespace.as_deref().unwrap_or(names::NAMESPACE);
         let manager = Manager {
             subset: Subset::new(providers.iter().copied(), false),
             namespace: namespace.to_owned(),
@@ -131,7 +155,10 @@ pub(crate) fn ours(installer: &Installer) -> Option<(&BTreeSet<Provider>, Option
 }
 
 /// Who has installed each provider, by the definitions in the cluster. Of several, another program counts most.
-pub(crate) async fn read(client: &Client) -> anyhow::Result<BTreeMap<Provider, Installer>> {
+///
+/// # Errors
+/// If the definitions cannot be listed.
+pub async fn read(client: &Client) -> anyhow::Result<BTreeMap<Provider, Installer>> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let listed = api.list(&ListParams::default()).await;
     let listed = listed.context("cannot list CustomResourceDefinitions")?;
@@ -198,7 +225,7 @@ mod tests {
     fn what_helm_has_installed_is_left_to_helm() {
         let subset = Subset::all();
         let mut released = api::crds::all().remove(0);
-        annotate(&mut released, &subset, manifests::NAMESPACE);
+        annotate(&mut released, &subset, names::NAMESPACE);
         let label = (MANAGED_BY.to_owned(), HELM.to_owned());
         released.labels_mut().extend([label]);
         let Installer::Another(name) = installer(&released) else {

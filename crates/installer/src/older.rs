@@ -14,7 +14,7 @@ const DEFAULT: [&str; 2] = ["v1beta1", "v1beta2"];
 
 /// The older versions of definitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Older {
+pub struct Older {
     served: BTreeSet<String>,
     /// By the name of the definition.
     stored: BTreeMap<String, BTreeSet<String>>,
@@ -25,7 +25,7 @@ impl Older {
     ///
     /// # Errors
     /// If there is no such version, or a default one is missing.
-    pub(crate) fn named(versions: &[String]) -> anyhow::Result<Self> {
+    pub fn named(versions: &[String]) -> anyhow::Result<Self> {
         let known = api::crds::OLDER_VERSIONS;
         for name in versions {
             if !known.contains(&name.as_str()) && !DEFAULT.contains(&name.as_str()) {
@@ -51,7 +51,10 @@ impl Older {
     }
 
     /// Adds what the definitions in a cluster serve that are ours, and the versions in which objects may be stored.
-    pub(crate) async fn and_of(
+    ///
+    /// # Errors
+    /// If the definitions cannot be listed.
+    pub async fn and_of(
         self,
         client: &Client,
         is_ours: fn(&CustomResourceDefinition) -> bool,
@@ -84,7 +87,7 @@ impl Older {
     }
 
     /// Adds these versions to definitions.
-    pub(crate) fn add(&self, definitions: &mut [CustomResourceDefinition]) {
+    pub fn add(&self, definitions: &mut [CustomResourceDefinition]) {
         if self.served.is_empty() && self.stored.values().all(BTreeSet::is_empty) {
             return;
         }

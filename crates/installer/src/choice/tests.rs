@@ -1,14 +1,14 @@
 use super::*;
 
-fn flags(core: Option<&str>, rest: [&[&str]; 3]) -> Providers {
+fn flags(core: Option<&str>, rest: [&[&str]; 3]) -> Named {
     let owned = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
     let [infrastructure, bootstrap, control_plane] = rest;
-    Providers {
+    Named {
         core: core.map(str::to_owned),
         infrastructure: owned(infrastructure),
         bootstrap: owned(bootstrap),
         control_plane: owned(control_plane),
-        ..Providers::default()
+        ..Named::default()
     }
 }
 
@@ -136,23 +136,23 @@ fn providers_of_types_that_are_not_there_are_rejected_with_the_reason() {
     let name = || vec!["x".to_owned()];
     for (flags, start) in [
         (
-            Providers {
+            Named {
                 ipam: name(),
-                ..Providers::default()
+                ..Named::default()
             },
             "--ipam x: ferrostack has no providers of this type: IPAddressClaims",
         ),
         (
-            Providers {
+            Named {
                 runtime_extension: name(),
-                ..Providers::default()
+                ..Named::default()
             },
             "--runtime-extension x: ferrostack has no providers of this type: runtime extensions are not called",
         ),
         (
-            Providers {
+            Named {
                 addon: name(),
-                ..Providers::default()
+                ..Named::default()
             },
             "--addon x: ferrostack has no providers of this type: add-ons",
         ),

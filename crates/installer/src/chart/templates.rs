@@ -4,9 +4,9 @@ use anyhow::{Context, ensure};
 use api::providers::Provider;
 use serde_json::{Value, json};
 
-use crate::manager::manifests;
-use crate::manager::older::Older;
-use crate::manager::subset::Subset;
+use crate::{manifests, names};
+use crate::older::Older;
+use crate::subset::Subset;
 
 /// The directory of the definitions below that of the templates.
 pub(super) const DEFINITIONS: &str = "crds";
@@ -135,7 +135,7 @@ pub(super) fn all(older: Older) -> anyhow::Result<Vec<Template>> {
     let subset = Subset::new([], true).serving(older);
     let mut manifests = manifests::render(&subset, NAMESPACE, Some(IMAGE), Some(CLOUDS))?;
     manifests.push_str("\n---\n");
-    manifests.push_str(&manifests::CERT_MANAGER.replace(manifests::NAMESPACE, NAMESPACE));
+    manifests.push_str(&manifests::CERT_MANAGER.replace(names::NAMESPACE, NAMESPACE));
     let mut all: Vec<Template> = Vec::new();
     for text in manifests.split("\n---\n") {
         let document: Value = serde_saphyr::from_str(text)?;

@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use apiserver::ApiServer;
-use clap::Parser;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
@@ -9,13 +8,28 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::cli::{Cli, Command};
+use crate::installed;
+use crate::names::{MANAGER, NAMESPACE};
 
-fn args(words: &[&str]) -> Init {
-    let words = [&["ferrostack", "init"], words].concat();
-    match Cli::try_parse_from(words).unwrap().command {
-        Command::Init(args) => *args,
-        _ => panic!("another command"),
+fn options(image: Option<&str>, namespace: &str) -> Options {
+    Options {
+        providers: Named::default(),
+        older: Older::default(),
+        namespace: namespace.to_owned(),
+        image: image.map(str::to_owned),
+        clouds: None,
+    }
+}
+
+/// The infrastructure provider alone.
+fn of_openstack(image: Option<&str>, namespace: &str) -> Options {
+    let providers = Named {
+        infrastructure: vec!["openstack".to_owned()],
+        ..Named::default()
+    };
+    Options {
+        providers,
+        ..options(image, namespace)
     }
 }
 
@@ -31,15 +45,15 @@ async fn cluster() -> Client {
 #[tokio::test]
 async fn an_empty_cluster_gets_everything_and_again_changes_nothing() {
     let client = cluster().await;
-    let args = args(&["--image", "example.org/ferrostack:1", "-n", "capi"]);
+    let options = options(Some("example.org/ferrostack:1"), "capi");
     let lines = Mutex::new(Vec::new());
     let say = |line: &str| lines.lock().push(line.to_owned());
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
     let mut versions = Vec::new();
     for _ in 0..2 {
-        install(&client, &args, &say).await.unwrap();
-        let deployment = deployments.get(manifests::MANAGER).await.unwrap();
+        install(&client, &options, &say).await.unwrap();
+        let deployment = deployments.get(MANAGER).await.unwrap();
         let spec = serde_json::to_value(&deployment.spec).unwrap();
         let image = &spec["template"]["spec"]["containers"][0]["image"];
         assert_eq!(image, "example.org/ferrostack:1");
@@ -68,9 +82,11 @@ async fn a_cluster_with_the_same_providers_of_another_program_is_left_as_it_is()
         .create(&PostParams::default(), &theirs)
         .await
         .unwrap();
-    for words in [&[][..], &["--core", "cluster-api"]] {
-        let error = install(&client, &args(words), &|_: &str| {}).await;
-        assert!(error.is_err(), "{words:?}");
+    for core in [None, Some("cluster-api".to_owned())] {
+        let mut options = options(None, NAMESPACE);
+        options.providers.core = core;
+        let error = install(&client, &options, &|_: &str| {}).await;
+        assert!(error.is_err(), "{options:?}");
     }
     let stored = definitions.list(&ListParams::default()).await.unwrap();
     assert_eq!(stored.items.len(), 1);
@@ -90,11 +106,9 @@ async fn beside_the_core_provider_of_another_program_only_the_named_one_is_insta
             .unwrap();
     }
     let before = definitions.list(&ListParams::default()).await.unwrap();
-    let words = ["-i", "openstack", "--image", "example.org/ferrostack:1"];
+    let options = of_openstack(Some("example.org/ferrostack:1"), NAMESPACE);
     for _ in 0..2 {
-        install(&client, &args(&words), &|_: &str| {})
-            .await
-            .unwrap();
+        install(&client, &options, &|_: &str| {}).await.unwrap();
     }
     let stored = definitions.list(&ListParams::default()).await.unwrap();
     for definition in &stored.items {
@@ -107,32 +121,28 @@ async fn beside_the_core_provider_of_another_program_only_the_named_one_is_insta
             None => assert_eq!(ours(definition), "infrastructure-openstack"),
         }
     }
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     deployments
         .get("ferrostack-manager-infrastructure")
         .await
         .unwrap();
     // Its manager stays the one that it is.
-    let error = install(
-        &client,
-        &args(&["-i", "openstack", "-n", "other"]),
-        &|_: &str| {},
-    )
-    .await;
+    let other = of_openstack(None, "other");
+    let error = install(&client, &other, &|_: &str| {}).await;
     assert!(error.unwrap_err().to_string().contains("two managers"));
 }
 
 #[test]
 fn definitions_of_an_up_and_of_another_program_are_not_those_of_our_managers() {
     let ours = api::crds::all().remove(0);
-    assert!(!manifests::is_in_process(&ours) && !manifests::is_of_another(&ours));
+    assert!(!installed::is_in_process(&ours) && !installed::is_of_another(&ours));
     let embedded = ::management::converted(ours.clone());
-    assert!(manifests::is_in_process(&embedded));
+    assert!(installed::is_in_process(&embedded));
     let webhook = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
         "clientConfig": {"service": {"name": "capi-webhook-service", "namespace": "capi-system"}}}});
     let mut theirs = ours;
     theirs.spec.conversion = serde_json::from_value(webhook).unwrap();
-    assert!(manifests::is_of_another(&theirs) && !manifests::is_in_process(&theirs));
+    assert!(installed::is_of_another(&theirs) && !installed::is_in_process(&theirs));
 }
 
 #[test]
@@ -154,48 +164,4 @@ fn a_deployment_is_available_when_its_condition_says_so() {
         available(&with(json!([]))),
         Err("it has no status".to_owned())
     );
-}
-
-#[test]
-fn the_images_are_listed_for_people_and_for_programs() {
-    assert_eq!(images(Some("a:1"), Output::Text), "a:1\n");
-    let listed: Vec<String> = serde_json::from_str(&images(None, Output::Json)).unwrap();
-    assert_eq!(listed, ["ferrostack:latest"]);
-}
-
-#[tokio::test]
-async fn manifests_are_validated_and_a_flag_against_it_is_rejected() {
-    assert!(args(&["--validate"]).validate && args(&["--validate=true"]).validate);
-    let without = args(&["--validate=false"]);
-    let error = run(
-        &without,
-        &Environment::default(),
-        |_: &str| Ok(()),
-        |_: &str| {},
-    )
-    .await
-    .unwrap_err()
-    .to_string();
-    assert!(error.starts_with("--validate=false: "), "{error}");
-}
-
-#[tokio::test]
-async fn images_are_listed_for_providers_that_exist() {
-    let list = async |words: &[&str]| {
-        let words = [&["list-images"], words].concat();
-        let printed = Mutex::new(String::new());
-        let print = |text: &str| {
-            printed.lock().push_str(text);
-            Ok(())
-        };
-        let listed = run(&args(&words), &Environment::default(), print, |_: &str| {}).await;
-        listed
-            .map(|()| printed.into_inner())
-            .map_err(|error| error.to_string())
-    };
-    let image = format!("{}\n", manifests::IMAGE);
-    assert_eq!(list(&[]).await.unwrap(), image);
-    assert_eq!(list(&["-i", "openstack"]).await.unwrap(), image);
-    let error = list(&["-i", "aws"]).await.unwrap_err();
-    assert!(error.starts_with("--infrastructure aws: "), "{error}");
 }

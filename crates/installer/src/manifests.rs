@@ -1,6 +1,5 @@
 //! `generate manager`: all manifests of the manager.
 
-use api::names::CLUSTERCTL_LABEL;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, ServiceReference, WebhookClientConfig,
@@ -9,30 +8,25 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use operator::webhook;
 use serde_json::Value;
 
-use super::installed;
-use super::registration::{CONFIGURATION, SERVICE};
-use super::subset::Subset;
-pub(crate) use crate::defaults::{IMAGE, NAMESPACE};
+use crate::installed;
+use crate::names::{CERTIFICATE, CONFIGURATION, IMAGE, MANAGER, NAMESPACE, SERVICE};
+use crate::subset::Subset;
 
 /// Files of config/ in the order in which they are applied; the definitions come after the namespace.
-const NAMESPACE_FILE: &str = include_str!("../../../../config/manager/namespace.yaml");
-const ACCOUNT: &str = include_str!("../../../../config/rbac/rbac.yaml");
-const ROLE: &str = include_str!("../../../../config/rbac/role.yaml");
-const WEBHOOKS: &str = include_str!("../../../../config/webhook/webhooks.yaml");
-const SERVICE_FILE: &str = include_str!("../../../../config/manager/service.yaml");
+const NAMESPACE_FILE: &str = include_str!("../../../config/manager/namespace.yaml");
+const ACCOUNT: &str = include_str!("../../../config/rbac/rbac.yaml");
+const ROLE: &str = include_str!("../../../config/rbac/role.yaml");
+const WEBHOOKS: &str = include_str!("../../../config/webhook/webhooks.yaml");
+const SERVICE_FILE: &str = include_str!("../../../config/manager/service.yaml");
 /// Deployment of the managers, with its budget and its policy; included only if an image is given.
-const DEPLOYMENT: &str = include_str!("../../../../config/manager/deployment.yaml");
-/// The name of the Deployment, of the account and of the roles of a manager of all providers.
-pub(crate) const MANAGER: &str = "ferrostack-manager";
-/// The Secret of the webhooks' certificate, of a manager of all providers.
-pub(super) const CERTIFICATE: &str = "ferrostack-webhook-certificate";
+const DEPLOYMENT: &str = include_str!("../../../config/manager/deployment.yaml");
 
 /// The permissions of the controller of clouds, in their namespace.
-const CLOUDS: &str = include_str!("../../../../config/rbac/openstack.yaml");
+const CLOUDS: &str = include_str!("../../../config/rbac/openstack.yaml");
 /// The namespace of clouds there, in a line of its own.
 const OF_CLOUDS: &str = "namespace: openstack\n";
 /// The objects by which cert-manager issues the certificate of the webhooks.
-pub(crate) const CERT_MANAGER: &str = include_str!("../../../../config/manager/certificate.yaml");
+pub(crate) const CERT_MANAGER: &str = include_str!("../../../config/manager/certificate.yaml");
 /// The annotation by which it writes the authority of a Certificate, `NAMESPACE/NAME`, into an object.
 pub(crate) const INJECT: &str = "cert-manager.io/inject-ca-from";
 /// Lines that the Deployment has besides for that certificate: each with the line after it.
@@ -66,8 +60,10 @@ pub(crate) fn certificate(namespace: &str) -> String {
 
 /// Who issues the certificate of the webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Issuer {
+pub enum Issuer {
+    /// The manager itself.
     Manager,
+    /// cert-manager, by an Issuer and a Certificate.
     CertManager,
 }
 
@@ -76,7 +72,10 @@ const LAST: &str = "        - --webhook-addr=:9443\n";
 
 /// The manifests of a manager of `subset`, as one YAML stream; with a Deployment if `image` is given, and with the
 /// permission to run clouds in a namespace.
-pub(crate) fn render(
+///
+/// # Errors
+/// If a manifest cannot be written as YAML.
+pub fn render(
     subset: &Subset,
     namespace: &str,
     image: Option<&str>,
@@ -85,8 +84,11 @@ pub(crate) fn render(
     render_by(subset, namespace, image, clouds, Issuer::Manager)
 }
 
-/// The same with who issues the certificate of the webhooks.
-pub(crate) fn render_by(
+/// As [`render`], with the issuer of the certificate of the webhooks.
+///
+/// # Errors
+/// If a manifest cannot be written as YAML.
+pub fn render_by(
     subset: &Subset,
     namespace: &str,
     image: Option<&str>,
@@ -138,10 +140,10 @@ fn role(subset: &Subset) -> String {
 /// The rules of the ClusterRole for the controllers of a provider, as the lines of a list.
 pub(crate) fn rules(provider: Provider) -> &'static str {
     match provider {
-        Provider::Core => include_str!("../../../../config/rbac/core.yaml"),
-        Provider::Bootstrap => include_str!("../../../../config/rbac/bootstrap.yaml"),
-        Provider::ControlPlane => include_str!("../../../../config/rbac/control-plane.yaml"),
-        Provider::Infrastructure => include_str!("../../../../config/rbac/infrastructure.yaml"),
+        Provider::Core => include_str!("../../../config/rbac/core.yaml"),
+        Provider::Bootstrap => include_str!("../../../config/rbac/bootstrap.yaml"),
+        Provider::ControlPlane => include_str!("../../../config/rbac/control-plane.yaml"),
+        Provider::Infrastructure => include_str!("../../../config/rbac/infrastructure.yaml"),
     }
 }
 
@@ -161,7 +163,10 @@ fn webhooks(subset: &Subset, authority: Option<&str>) -> anyhow::Result<Vec<Stri
 }
 
 /// True if there are rules for defaults.
-pub(super) fn has_defaults(subset: &Subset) -> anyhow::Result<bool> {
+///
+/// # Errors
+/// If the configurations are no YAML.
+pub fn has_defaults(subset: &Subset) -> anyhow::Result<bool> {
     let mut configurations = configurations(subset)?.into_iter();
     Ok(configurations.any(|it| it["kind"] == "MutatingWebhookConfiguration"))
 }
@@ -197,7 +202,7 @@ fn names(subset: &Subset, text: &str) -> String {
 }
 
 /// A document in which the names that each manager has for itself are what `named` makes of them.
-pub(crate) fn renamed(text: &str, named: impl Fn(&str) -> String) -> String {
+pub fn renamed(text: &str, named: impl Fn(&str) -> String) -> String {
     let lease = "controller-leader-election-ferrostack]";
     let text = text.replace(lease, &format!("{}]", named(lease.trim_end_matches(']'))));
     let text = text.replace(MANAGER, &named(MANAGER));
@@ -225,24 +230,6 @@ fn deployment(subset: &Subset, image: &str, clouds: Option<&str>) -> String {
         flags.push_str(&format!("        - --openstack-namespace={clouds}\n"));
     }
     DEPLOYMENT.replace(IMAGE, image).replace(LAST, &flags)
-}
-
-/// True if a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
-/// are not ours. Definitions of ours have the labels of providers, too.
-pub(crate) fn is_of_another(definition: &CustomResourceDefinition) -> bool {
-    let labels = definition.metadata.labels.as_ref();
-    let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL));
-    let conversion = definition.spec.conversion.as_ref();
-    let webhook = conversion.and_then(|it| it.webhook.as_ref());
-    let config = webhook.and_then(|it| it.client_config.as_ref());
-    let service = config.and_then(|it| it.service.as_ref());
-    of_clusterctl || service.is_some_and(|it| !it.name.starts_with(SERVICE))
-}
-
-/// True if objects of a definition are converted by the API server itself: that of an `up`.
-pub(crate) fn is_in_process(definition: &CustomResourceDefinition) -> bool {
-    let conversion = definition.spec.conversion.as_ref();
-    conversion.is_some_and(|it| it.strategy == "Webhook" && it.webhook.is_none())
 }
 
 /// A definition with conversion by the manager, which adds its certificate authority.

@@ -5,11 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use super::manifests::{self, Issuer};
-use super::older::Older;
-use super::subset::Subset;
-use crate::cli::GenerateManager;
-use crate::generate;
+use crate::manifests::{self, Issuer};
+use crate::subset::Subset;
 
 /// The file that kustomize reads.
 const KUSTOMIZATION: &str = "kustomization.yaml";
@@ -25,36 +22,45 @@ resources:
 const DEFINITIONS: &str = "definitions.yaml";
 const OTHERS: &str = "manager.yaml";
 
-/// Prints the manifests, or writes the base.
-pub(crate) fn generate(
-    args: &GenerateManager,
-    print: impl Fn(&str) -> anyhow::Result<()>,
-    say: impl Fn(&str),
-) -> anyhow::Result<()> {
-    let older = Older::named(&args.older.serve_versions)?;
-    let clouds = args.openstack_namespace.as_deref();
-    for name in [Some(args.namespace.as_str()), clouds]
-        .into_iter()
-        .flatten()
-    {
-        generate::check_namespace(name)?;
-    }
-    let subset = Subset::new(args.providers.iter().map(|it| it.0), clouds.is_some());
-    let subset = subset.serving(older);
-    let issuer = match args.cert_manager {
-        true => Issuer::CertManager,
-        false => Issuer::Manager,
-    };
-    let image = args.image.as_deref();
-    let text = manifests::render_by(&subset, &args.namespace, image, clouds, issuer)?;
-    match &args.kustomize {
-        Some(directory) => write(directory, &text, say),
-        None => print(&text),
+/// Manifests of a manager to print or to write.
+#[derive(Debug)]
+pub struct Options<'a> {
+    /// Providers and kinds.
+    pub subset: Subset,
+    /// Namespace of the managers.
+    pub namespace: &'a str,
+    /// Image; adds a Deployment.
+    pub image: Option<&'a str>,
+    /// Namespace of clouds.
+    pub clouds: Option<&'a str>,
+    /// Issuer of the certificate of the webhooks.
+    pub issuer: Issuer,
+}
+
+impl Options<'_> {
+    /// The manifests as one YAML stream.
+    ///
+    /// # Errors
+    /// If a namespace has a name that no namespace can have.
+    pub fn manifests(&self) -> anyhow::Result<String> {
+        for name in [Some(self.namespace), self.clouds].into_iter().flatten() {
+            manifest::check_namespace(name)?;
+        }
+        let Self {
+            namespace,
+            image,
+            clouds,
+            ..
+        } = *self;
+        manifests::render_by(&self.subset, namespace, image, clouds, self.issuer)
     }
 }
 
 /// Writes the base into a directory, which is made, is empty, or has such a base.
-fn write(directory: &Path, manifests: &str, say: impl Fn(&str)) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If the directory has something else, or cannot be written.
+pub fn write(directory: &Path, manifests: &str, say: impl Fn(&str)) -> anyhow::Result<()> {
     let place = directory.display();
     let documents = manifests.split_inclusive("\n---\n");
     let documents = documents.map(|it| it.strip_suffix("---\n").unwrap_or(it));

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::*;
-use crate::manager::subset::Subset;
+use crate::subset::Subset;
 
 const IMAGE: &str = "example.org/ferrostack:1";
 
@@ -206,42 +206,6 @@ fn versions_in_which_objects_may_still_be_stored_are_named() {
     let name = definition.name_any();
     let outdated = storage::Outdated::of(&definition).unwrap();
     assert_eq!(outdated.words(), [format!("{name} (v1alpha7)")]);
-}
-
-#[tokio::test]
-async fn versions_of_single_providers_are_rejected_with_the_reason() {
-    use clap::Parser;
-    let words = ["ferrostack", "upgrade", "apply"];
-    let parsed = |more: &[&str]| {
-        let all = words.iter().chain(more);
-        match crate::cli::Cli::try_parse_from(all).unwrap().command {
-            crate::cli::Command::Upgrade(crate::cli::Upgrade::Apply(args)) => *args,
-            _ => panic!("another command"),
-        }
-    };
-    for flag in [
-        "--core",
-        "--infrastructure",
-        "--bootstrap",
-        "--control-plane",
-        "--ipam",
-        "--runtime-extension",
-        "--addon",
-    ] {
-        let args = parsed(&[flag, "capo-system/openstack:v0.15.0"]);
-        let error = apply(&args, &Environment::default(), |_: &str| {}).await;
-        let error = error.unwrap_err().to_string();
-        let start = format!("{flag} capo-system/openstack:v0.15.0: the providers of ferrostack");
-        assert!(error.starts_with(&start), "{error}");
-    }
-    let args = parsed(&[
-        "--image",
-        IMAGE,
-        "--wait-providers",
-        "--wait-provider-timeout=90",
-    ]);
-    assert!(args.wait_providers);
-    assert_eq!(args.wait_provider_timeout.as_secs(), 90);
 }
 
 #[tokio::test]

@@ -1,21 +1,11 @@
 use std::sync::Arc;
 
 use apiserver::ApiServer;
-use clap::Parser;
 use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 
 use super::*;
-use crate::cli::{Cli, Command};
-use crate::manager::subset::Subset;
-
-fn args(words: &[&str]) -> DeleteProviders {
-    let words = [&["ferrostack", "delete"], words].concat();
-    match Cli::try_parse_from(words).unwrap().command {
-        Command::Delete(args) => args.providers,
-        _ => panic!("another command"),
-    }
-}
+use crate::subset::Subset;
 
 async fn cluster(managers: &[&[Provider]]) -> Client {
     let options = apiserver::Options {
@@ -45,9 +35,16 @@ const TWO: [&[Provider]; 2] = [&[Provider::Infrastructure], &[Provider::Bootstra
 async fn a_manager_goes_and_the_kinds_and_the_other_manager_stay() {
     let client = cluster(&TWO).await;
     let before = definitions(&client).await;
-    let words = ["--infrastructure", "openstack"];
+    let providers = Named {
+        infrastructure: vec!["openstack".to_owned()],
+        ..Named::default()
+    };
+    let options = Options {
+        providers,
+        ..Options::default()
+    };
     for _ in 0..2 {
-        delete(&client, &args(&words), &|_: &str| {}).await.unwrap();
+        delete(&client, &options, &|_: &str| {}).await.unwrap();
     }
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
     let left = deployments.list(&ListParams::default()).await.unwrap();
@@ -67,15 +64,17 @@ async fn kinds_go_only_when_there_are_no_objects_of_them() {
     let resource = ApiResource::from_gvk(&gvk);
     let api = Api::<DynamicObject>::namespaced_with(client.clone(), "default", &resource);
     // Without the manager, which converts and validates.
-    let words = ["--all", "--include-crd"];
-    delete(&client, &args(&["--all"]), &|_: &str| {})
-        .await
-        .unwrap();
+    let mut options = Options {
+        all: true,
+        ..Options::default()
+    };
+    delete(&client, &options, &|_: &str| {}).await.unwrap();
+    options.include_crd = true;
     let object = json!({"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackCluster",
         "metadata": {"name": "x"}, "spec": {"identityRef": {"name": "a", "cloudName": "b"}}});
     let object: DynamicObject = serde_json::from_value(object).unwrap();
     drop(api.create(&Default::default(), &object).await.unwrap());
-    let error = delete(&client, &args(&words), &|_: &str| {})
+    let error = delete(&client, &options, &|_: &str| {})
         .await
         .unwrap_err();
     assert!(
@@ -85,7 +84,7 @@ async fn kinds_go_only_when_there_are_no_objects_of_them() {
         "{error}"
     );
     api.delete("x", &DeleteParams::default()).await.unwrap();
-    delete(&client, &args(&words), &|_: &str| {}).await.unwrap();
+    delete(&client, &options, &|_: &str| {}).await.unwrap();
     assert_eq!(definitions(&client).await, 0);
 }
 

@@ -1,6 +1,6 @@
-//! `generate chart`: the manifests of the managers as a chart for Helm.
+//! The manifests of the managers as a chart for Helm.
 //!
-//! The templates are made from what `generate manager` prints ([`templates`]); values, their schema and the notes are files.
+//! The templates are made from the manifests ([`templates`]); values, their schema and the notes are files.
 
 mod templates;
 
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use crate::cli::GenerateChart;
-use crate::manager::older::Older;
+use crate::names;
+use crate::older::Older;
 
 /// The file that says what the chart is.
 const CHART: &str = "Chart.yaml";
@@ -49,10 +49,11 @@ struct File {
 }
 
 /// Writes the chart into a directory, which is made, is empty, or has such a chart.
-pub(crate) fn write(args: &GenerateChart, say: impl Fn(&str)) -> anyhow::Result<()> {
-    let older = Older::named(&args.older.serve_versions)?;
+///
+/// # Errors
+/// If the directory has something else, or cannot be written.
+pub fn write(directory: &Path, older: Older, say: impl Fn(&str)) -> anyhow::Result<()> {
     let files = files(older)?;
-    let directory = &args.directory;
     check(directory, &files)?;
     for file in &files {
         let path = directory.join(&file.path);
@@ -64,7 +65,7 @@ pub(crate) fn write(args: &GenerateChart, say: impl Fn(&str)) -> anyhow::Result<
     let place = directory.display();
     say(&format!(
         "wrote {place}; Helm installs it with: helm install ferrostack {place} --namespace {} --create-namespace",
-        crate::manager::manifests::NAMESPACE
+        names::NAMESPACE
     ));
     Ok(())
 }

@@ -1,12 +1,10 @@
-//! `generate monitoring`: what Prometheus and Grafana need to watch the managers.
+//! Manifests that Prometheus and Grafana need to watch the managers.
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use crate::cli::GenerateMonitoring;
-use crate::generate::check_namespace;
-use crate::manager::manifests;
-use crate::manager::subset::Subset;
+use crate::subset::Subset;
+use crate::{manifests, names};
 
 /// Permission, Service and ServiceMonitor, and the alerts; they have the names of a manager of all providers.
 const FILES: [&str; 2] = [
@@ -17,14 +15,16 @@ const FILES: [&str; 2] = [
 const DASHBOARD: &str = include_str!("../../../config/monitoring/dashboard.json");
 
 /// The manifests, as one YAML stream.
-pub(crate) fn render(args: &GenerateMonitoring) -> anyhow::Result<String> {
-    check_namespace(&args.namespace)?;
-    let subset = Subset::new(args.providers.iter().map(|it| it.0), false);
+///
+/// # Errors
+/// If the namespace has a name that no namespace can have.
+pub fn render(subset: &Subset, namespace: &str) -> anyhow::Result<String> {
+    manifest::check_namespace(namespace)?;
     let mut documents = FILES.map(str::to_owned).to_vec();
     documents.push(dashboard()?);
     let text = documents.join("---\n");
     let text = manifests::renamed(&text, |name| subset.named(name));
-    Ok(text.replace(manifests::NAMESPACE, &args.namespace))
+    Ok(text.replace(names::NAMESPACE, namespace))
 }
 
 /// The ConfigMap by which Grafana's sidecar finds the dashboard.
@@ -32,7 +32,7 @@ fn dashboard() -> anyhow::Result<String> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).context("the dashboard")?;
     let text = terminal::json(&dashboard)?;
     Ok(terminal::yaml(&json!({"apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {"name": "ferrostack-manager-dashboard", "namespace": manifests::NAMESPACE,
+        "metadata": {"name": "ferrostack-manager-dashboard", "namespace": names::NAMESPACE,
             "labels": {"grafana_dashboard": "1"}},
         "data": {"ferrostack-managers.json": text}}))?)
 }
@@ -45,14 +45,9 @@ mod tests {
     use api::providers::Provider;
 
     use super::*;
-    use crate::cli::ProviderArg;
 
-    fn documents(providers: Vec<ProviderArg>) -> Vec<Value> {
-        let args = GenerateMonitoring {
-            namespace: "of-managers".to_owned(),
-            providers,
-        };
-        serde_saphyr::from_multiple(&render(&args).unwrap()).unwrap()
+    fn documents(subset: &Subset) -> Vec<Value> {
+        serde_saphyr::from_multiple(&render(subset, "of-managers").unwrap()).unwrap()
     }
 
     /// The series of a manager, each with its labels, from its own text.
@@ -109,7 +104,7 @@ mod tests {
 
     #[test]
     fn every_query_of_alerts_and_dashboard_is_about_series_that_a_manager_has() {
-        let all = documents(Vec::new());
+        let all = documents(&Subset::all());
         let of_kind = |kind: &str| all.iter().find(|it| it["kind"] == kind).unwrap();
         let mut queries = Vec::new();
         for rule in of_kind("PrometheusRule")["spec"]["groups"][0]["rules"]
@@ -148,12 +143,12 @@ mod tests {
         for (providers, suffix) in [
             (Vec::new(), ""),
             (
-                vec![ProviderArg(Provider::Infrastructure)],
+                vec![Provider::Infrastructure],
                 "-infrastructure",
             ),
         ] {
-            let subset = Subset::new(providers.iter().map(|it| it.0), false);
-            let all = documents(providers);
+            let subset = Subset::new(providers, false);
+            let all = documents(&subset);
             let of_kind = |kind: &str| all.iter().find(|it| it["kind"] == kind).unwrap();
             let name = format!("ferrostack-manager{suffix}");
             let service = of_kind("Service");

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use api::providers::Provider;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
-use super::older::Older;
+use crate::older::Older;
 
 /// Some or all providers, whether the kind of clouds is among the kinds, and versions besides those of today.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subset {
+pub struct Subset {
     providers: BTreeSet<Provider>,
     clouds: bool,
     older: Older,
@@ -20,7 +20,7 @@ pub(crate) struct Subset {
 
 impl Subset {
     /// These providers, or all if there are none. The kind of clouds comes with all of them, or if `clouds` are run.
-    pub(crate) fn new(providers: impl IntoIterator<Item = Provider>, clouds: bool) -> Self {
+    pub fn new(providers: impl IntoIterator<Item = Provider>, clouds: bool) -> Self {
         let mut providers: BTreeSet<Provider> = providers.into_iter().collect();
         if providers.is_empty() {
             providers.extend(Provider::ALL);
@@ -34,43 +34,45 @@ impl Subset {
     }
 
     /// The same with older versions in its definitions.
-    pub(crate) fn serving(self, older: Older) -> Self {
+    pub fn serving(self, older: Older) -> Self {
         Self { older, ..self }
     }
 
-    #[cfg(test)]
-    pub(crate) fn all() -> Self {
+    /// All providers, with all kinds.
+    pub fn all() -> Self {
         Self::new([], false)
     }
 
     /// True if these are all providers.
-    pub(crate) fn is_all(&self) -> bool {
+    pub fn is_all(&self) -> bool {
         self.providers.len() == Provider::ALL.len()
     }
 
-    pub(crate) fn providers(&self) -> &BTreeSet<Provider> {
+    /// The providers.
+    pub fn providers(&self) -> &BTreeSet<Provider> {
         &self.providers
     }
 
-    pub(crate) fn has(&self, provider: Provider) -> bool {
+    /// True if the provider is among them.
+    pub fn has(&self, provider: Provider) -> bool {
         self.providers.contains(&provider)
     }
 
     /// True if controllers of the crate `clusterapi` run.
-    pub(crate) fn has_clusterapi(&self) -> bool {
+    pub fn has_clusterapi(&self) -> bool {
         self.providers
             .iter()
             .any(|it| *it != Provider::Infrastructure)
     }
 
     /// The names of the providers, with `separator` in between.
-    pub(crate) fn names(&self, separator: &str) -> String {
+    pub fn names(&self, separator: &str) -> String {
         let names: Vec<&str> = self.providers.iter().map(|it| it.as_str()).collect();
         names.join(separator)
     }
 
     /// `name` of an object that each manager has for itself.
-    pub(crate) fn named(&self, name: &str) -> String {
+    pub fn named(&self, name: &str) -> String {
         match self.is_all() {
             true => name.to_owned(),
             false => format!("{name}-{}", self.names("-")),
@@ -78,7 +80,7 @@ impl Subset {
     }
 
     /// The kinds, in the order in which they are installed.
-    pub(crate) fn definitions(&self) -> Vec<CustomResourceDefinition> {
+    pub fn definitions(&self) -> Vec<CustomResourceDefinition> {
         let groups = self.groups();
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
         let mut all = api::crds::of(&groups);
@@ -87,14 +89,14 @@ impl Subset {
     }
 
     /// The names of the definitions with several versions.
-    pub(crate) fn converted(&self) -> Vec<String> {
+    pub fn converted(&self) -> Vec<String> {
         let all = self.definitions().into_iter();
         let several = all.filter(|it| it.spec.versions.len() > 1);
         several.filter_map(|it| it.metadata.name).collect()
     }
 
     /// The API groups of the kinds.
-    pub(crate) fn groups(&self) -> BTreeSet<String> {
+    pub fn groups(&self) -> BTreeSet<String> {
         let groups = self.providers.iter().flat_map(|it| it.groups());
         let clouds = self.clouds.then_some(&api::openstack::GROUP);
         groups.chain(clouds).map(|it| (*it).to_owned()).collect()
