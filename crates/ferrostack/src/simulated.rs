@@ -1,25 +1,25 @@
 //! The simulated OpenStack with its guests, served on a loopback address.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use apiserver::Reviewer;
 use apiserver::sockets::Limits;
+use guests::program;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency, Passwords};
 use simulator::guest::{self, Guests, Outside};
-use simulator::machine::Servers;
-use simulator::runner::{self, Runners};
+use simulator::runner::Runners;
 use simulator::world::World;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{LatencyArg, ProgramArgs, RunnerArgs};
+use crate::cli::{LatencyArg, RunnerArgs};
 use crate::data_dir::DataDir;
 use crate::serve;
 
@@ -154,10 +154,10 @@ impl Bodies {
         directory: impl FnOnce() -> anyhow::Result<PathBuf>,
         otherwise: Self,
     ) -> anyhow::Result<Self> {
-        let Some(program) = &runner.program.guest_runner else {
+        let Some(program) = runner.program.program() else {
             return Ok(otherwise);
         };
-        check_program(program)?;
+        program.check()?;
         Ok(Self::Machines(runner.clone(), directory()?))
     }
 
@@ -182,10 +182,11 @@ impl Bodies {
                 Ok(Running::Guests(guests))
             }
             Self::Machines(args, directory) => {
-                let runners = machines(
+                let program = args.program.program().context("no guest runner is named")?;
+                let runners = program::machines(
                     cloud.world(),
                     Arc::new(cloud.clone()),
-                    &args.program,
+                    &program,
                     directory,
                     Outside::with(vec![external.into()]),
                     shutdown.clone(),
@@ -197,45 +198,6 @@ impl Bodies {
             }
         }
     }
-}
-
-/// Starts the machines of `world`, with their disks in `directory`.
-pub(crate) async fn machines(
-    world: watch::Receiver<Arc<World>>,
-    servers: Arc<dyn Servers>,
-    args: &ProgramArgs,
-    directory: PathBuf,
-    outside: Outside,
-    shutdown: CancellationToken,
-) -> anyhow::Result<Runners> {
-    let address = args
-        .metadata_address
-        .unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let metadata = TcpListener::bind(address)
-        .await
-        .with_context(|| format!("--metadata-address {address}: cannot listen there"))?;
-    let options = runner::Options {
-        outside,
-        ..runner::Options::new(
-            args.guest_runner.clone().unwrap_or_default(),
-            directory.clone(),
-        )
-    };
-    Runners::start(world, servers, metadata, options, shutdown)
-        .await
-        .with_context(|| format!("the directory of the machines, {}", directory.display()))
-}
-
-/// A runner that cannot be executed would set every server to ERROR.
-pub(crate) fn check_program(program: &Path) -> anyhow::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    let displayed = program.display();
-    let found = std::fs::metadata(program)
-        .with_context(|| format!("--guest-runner {displayed}: there is no such program"))?;
-    if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
-        anyhow::bail!("--guest-runner {displayed}: not a program; is it executable (chmod +x)?");
-    }
-    Ok(())
 }
 
 fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {

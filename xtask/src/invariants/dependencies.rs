@@ -116,6 +116,12 @@ const RULES: &[Rule] = &[
         never: &["kube", "kube-*", "k8s-openapi", "rustls"],
     },
     Rule {
+        name: "guests",
+        uses: &["openstack", "simulator"],
+        tests_use: &[],
+        never: &["kube", "kube-*", "k8s-openapi", "reqwest", "rusqlite"],
+    },
+    Rule {
         name: "heap",
         uses: &[],
         tests_use: &[],
@@ -306,6 +312,7 @@ const RULES: &[Rule] = &[
             "csi-spec",
             "deployer",
             "grpc",
+            "guests",
             "heap",
             "installer",
             "keystone-auth",

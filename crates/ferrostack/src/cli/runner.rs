@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
+use guests::program::Program;
 use ipnet::Ipv4Net;
 
 /// How servers of the simulated cloud are run as machines.
@@ -26,6 +27,17 @@ pub(crate) struct ProgramArgs {
     /// Address on which the metadata service for machines listens [default: a free port of 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", value_parser = metadata, requires = "guest_runner")]
     pub(crate) metadata_address: Option<SocketAddr>,
+}
+
+impl ProgramArgs {
+    /// The guest runner, if one is named.
+    pub(crate) fn program(&self) -> Option<Program> {
+        let path = self.guest_runner.clone()?;
+        Some(Program {
+            path,
+            metadata_address: self.metadata_address,
+        })
+    }
 }
 
 /// A loopback or link-local address: the service gives secrets to whoever reaches it.

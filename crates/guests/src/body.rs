@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::consoles::ConsoleFiles;
 use super::machines::Machines;
 use super::observe::Observation;
-use crate::cli::SimulateGuests;
-use crate::simulated;
+use crate::Options;
+use crate::program;
 
 /// The default of kubeadm, since the load balancers of a real cloud become ready slowly.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(300);
@@ -31,11 +31,11 @@ pub(super) enum Body {
 
 impl Body {
     /// Rejects arguments with which nothing can be started, before the cloud is asked.
-    pub(super) fn check(args: &SimulateGuests) -> anyhow::Result<()> {
-        match &args.program.guest_runner {
+    pub(super) fn check(options: &Options) -> anyhow::Result<()> {
+        match &options.program {
             Some(program) => {
-                simulated::check_program(program)?;
-                args.state_dir.as_ref().map(drop).context(HOMELESS)
+                program.check()?;
+                options.state_dir.as_ref().map(drop).context(HOMELESS)
             }
             None => Ok(()),
         }
@@ -43,30 +43,29 @@ impl Body {
 
     /// Starts what runs on the servers of `world`, which is that of `seen`.
     pub(super) async fn start(
-        args: &SimulateGuests,
+        options: &Options,
         world: watch::Receiver<Arc<World>>,
         outside: &Outside,
         seen: &Observation,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
-        if args.program.guest_runner.is_none() {
+        let Some(program) = &options.program else {
             let options = guest::Options {
-                state_dir: args.state_dir.clone(),
+                state_dir: options.state_dir.clone(),
                 join_timeout: JOIN_TIMEOUT,
                 outside: outside.clone(),
                 ..guest::Options::default()
             };
             return Ok(Self::Guests(Guests::start(world, options, shutdown)));
-        }
-        let state_dir = args.state_dir.clone().context(HOMELESS)?;
-        let consoles = ConsoleFiles::new(&state_dir);
+        };
+        let state_dir = options.state_dir.clone().context(HOMELESS)?;
+        let consoles = ConsoleFiles::new(&state_dir, options.write);
         let machines = Arc::new(Machines::default());
         machines.observe(seen);
         let servers = Arc::clone(&machines);
         let outside = outside.clone();
         let runners =
-            simulated::machines(world, servers, &args.program, state_dir, outside, shutdown)
-                .await?;
+            program::machines(world, servers, program, state_dir, outside, shutdown).await?;
         Ok(Self::Machines(runners, machines, consoles))
     }
 

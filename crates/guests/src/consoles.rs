@@ -4,20 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::data_dir::write_private;
+/// Writes a file that its owner alone reads, and the directory of it.
+pub type Write = fn(&Path, &str) -> io::Result<()>;
 
 /// The directory of the consoles, with a file `ID.log` for each server.
 #[derive(Debug)]
 pub(super) struct ConsoleFiles {
     directory: PathBuf,
+    write: Write,
     written: BTreeMap<String, String>,
 }
 
 impl ConsoleFiles {
     /// The files below the state directory.
-    pub(super) fn new(state_dir: &Path) -> Self {
+    pub(super) fn new(state_dir: &Path, write: Write) -> Self {
         Self {
             directory: state_dir.join("consoles"),
+            write,
             written: BTreeMap::new(),
         }
     }
@@ -42,7 +45,7 @@ impl ConsoleFiles {
                 continue;
             }
             let path = self.directory.join(format!("{id}.log"));
-            write_private(&path, &text).map_err(|error| named(&path, &error))?;
+            (self.write)(&path, &text).map_err(|error| named(&path, &error))?;
             self.written.insert(id.clone(), text);
         }
         self.written.retain(|id, _| servers.contains(id));
@@ -76,10 +79,15 @@ fn named(path: &Path, error: &io::Error) -> anyhow::Error {
 mod tests {
     use super::*;
 
+    fn write(path: &Path, text: &str) -> io::Result<()> {
+        std::fs::create_dir_all(path.parent().unwrap())?;
+        std::fs::write(path, text)
+    }
+
     #[test]
     fn a_server_that_is_there_has_a_file_with_its_console() {
         let home = tempfile::tempdir().unwrap();
-        let mut files = ConsoleFiles::new(home.path());
+        let mut files = ConsoleFiles::new(home.path(), write);
         let servers = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
         files
             .follow(&servers(&["a", "b"]), |id| {
@@ -94,7 +102,7 @@ mod tests {
             |id: &str| std::fs::read_to_string(home.path().join(format!("consoles/{id}.log"))).ok();
         assert_eq!((read("a").as_deref(), read("b")), (Some("one\n"), None));
         // A file that an earlier process left is removed as well.
-        ConsoleFiles::new(home.path())
+        ConsoleFiles::new(home.path(), write)
             .follow(&servers(&["b"]), |_| "two\n".to_owned())
             .unwrap();
         assert_eq!((read("a"), read("b").as_deref()), (None, Some("two\n")));
