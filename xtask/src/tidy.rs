@@ -50,7 +50,7 @@ const DEBUG_FORMS: [(&str, &str); 9] = [
         "an implementation of Debug",
     ),
     (
-        "crates/ferrostack/src/ccm/files.rs",
+        "crates/ferrostack/src/commands/cloud_controller_manager/files.rs",
         "a comparison that nobody reads",
     ),
     ("crates/converging/", "read by developers"),

@@ -348,7 +348,7 @@ mod tests {
     fn every_command_in_the_documentation_is_one() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let mut pages = vec![format!("{root}/README.md")];
-        let files = crate::docs::tests::files().into_iter();
+        let files = crate::commands::docs::tests::files().into_iter();
         pages.extend(files.map(|file| file.display().to_string()));
         let mut seen = 0;
         for page in pages {

@@ -438,7 +438,8 @@ mod tests {
         let file = dir.path().join("kubeconfig");
         let (_, issued) = self_issued("client", vec!["client".to_owned()]).unwrap();
         let key = issued.key.expose_secret();
-        let text = crate::kubeconfig::admin(server, authority, &issued.certificate, key);
+        let text =
+            crate::commands::get::kubeconfig::admin(server, authority, &issued.certificate, key);
         std::fs::write(&file, text).unwrap();
         let args = ServerArgs {
             kubeconfig: Some(file),

@@ -22,66 +22,28 @@
 //!   simulate   the simulated OpenStack alone, or guests alone on another cloud
 //! ```
 
-mod admin;
-mod adopt;
-mod apply_files;
-mod audit;
-mod background;
-mod ccm;
 mod chart_values;
 mod cli;
 mod cloud;
-mod cloud_conf;
-mod completion;
+mod commands;
 mod connect;
-mod convert;
-mod csi;
 mod data_dir;
 mod defaults;
-mod delete;
-mod deploy;
-mod describe;
-mod docs;
 mod dumps;
 mod endpoints;
-mod env;
 mod environment;
-mod events;
 #[cfg(test)]
 mod fixtures;
 mod footprint;
-mod generate;
-mod guests;
-mod init;
-mod keystone;
-mod keystone_login;
-mod kubeconfig;
-mod list;
 mod located;
 mod log;
-mod logs;
-mod man;
-mod manager;
-mod managers;
-mod moving;
 mod output;
 mod picture;
 mod pki;
-mod plan;
-mod planning;
-mod repositories;
-mod rolling;
 mod serve;
-mod session;
 mod shell;
 mod simulated;
 mod source;
-mod uninstall;
-mod up;
-mod upgrade;
-mod version;
-mod waiting;
-mod why;
 
 // The allocator.
 use heap as _;
@@ -100,7 +62,7 @@ use crate::environment::Environment;
 use crate::output::{print, print_document, print_painted, remark, say, warn};
 
 fn main() -> ExitCode {
-    if let Some(shell) = environment::variable(completion::VARIABLE) {
+    if let Some(shell) = environment::variable(commands::completion::VARIABLE) {
         return complete(&shell);
     }
     let cli = cli::parse(environment::arguments());
@@ -124,7 +86,7 @@ fn main() -> ExitCode {
 fn complete(shell: &str) -> ExitCode {
     // Without it, only the names of API servers would be missing.
     let _ = install_tls();
-    let words = completion::answer(shell, &Environment::of_process());
+    let words = commands::completion::answer(shell, &Environment::of_process());
     let _ = print_document(&String::from_utf8_lossy(&words));
     ExitCode::SUCCESS
 }
@@ -143,49 +105,52 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
     }
     let result = match cli.command {
         Command::OpenStack(OpenStack::Plan(args)) => {
-            return deploy::plan(&args, &environment, print, warn).await;
+            return commands::openstack::plan(&args, &environment, print, warn).await;
         }
-        Command::Plan(args) => return plan::run(&args, &environment, print).await,
+        Command::Plan(args) => return commands::plan::run(&args, &environment, print).await,
         Command::Audit(args) => {
-            return audit::run(&args, &environment, print, output::answer_to).await;
+            return commands::audit::run(&args, &environment, print, output::answer_to).await;
         }
-        Command::Up(args) => up::run(&args, &environment, stop_on_signal()?).await,
-        Command::Manager(args) => manager::run(&args, &environment, stop_on_signal()?, say).await,
+        Command::Up(args) => commands::up::run(&args, &environment, stop_on_signal()?).await,
+        Command::Manager(args) => {
+            commands::manager::run(&args, &environment, stop_on_signal()?, say).await
+        }
         Command::CloudControllerManager(args) => {
-            ccm::run(&args, &environment, stop_on_signal()?, say).await
+            commands::cloud_controller_manager::run(&args, &environment, stop_on_signal()?, say)
+                .await
         }
         Command::CinderCsiPlugin(args) => {
-            csi::run(&args, &environment, stop_on_signal()?, say).await
+            commands::csi::run(&args, &environment, stop_on_signal()?, say).await
         }
         Command::Csi(Csi::Check(args)) => {
-            return csi::check::run(&args, &environment, print).await;
+            return commands::csi::check::run(&args, &environment, print).await;
         }
         Command::Csi(Csi::Orphans(args)) => {
-            csi::orphans::run(&args, &environment, print, output::answer_to).await
+            commands::csi::orphans::run(&args, &environment, print, output::answer_to).await
         }
         Command::ClientKeystoneAuth(args) => {
-            keystone_login::run(&args, &environment, print_document, warn).await
+            commands::client_keystone_auth::run(&args, &environment, print_document, warn).await
         }
         Command::KeystoneWebhook(args) => {
-            keystone::run(&args, &environment, stop_on_signal()?, say).await
+            commands::keystone_auth::run(&args, &environment, stop_on_signal()?, say).await
         }
         Command::KeystoneAuth(KeystoneAuth::Explain(args)) => {
-            print(&keystone::explain::text(&args)?)
+            print(&commands::keystone_auth::explain::text(&args)?)
         }
         Command::KeystoneAuth(KeystoneAuth::Check(args)) => {
-            let (text, usable) = keystone::check::run(&args);
+            let (text, usable) = commands::keystone_auth::check::run(&args);
             print(&text)?;
             anyhow::ensure!(usable, "something will not work");
             Ok(())
         }
         Command::CloudConf(CloudConf::Check { file, output }) => {
-            let (text, usable) = cloud_conf::check(&file, output.output)?;
+            let (text, usable) = commands::cloud_conf::check(&file, output.output)?;
             print(&text)?;
             anyhow::ensure!(usable, "{} cannot be used", file.display());
             Ok(())
         }
         Command::CloudConf(CloudConf::Generate(args)) => {
-            let generated = cloud_conf::generate(&args, &environment)?;
+            let generated = commands::cloud_conf::generate(&args, &environment)?;
             for note in &generated.notes {
                 remark(&format!("note: {note}"));
             }
@@ -196,24 +161,25 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
             }
         }
         Command::Generate(Generate::Manager(args)) => {
-            managers::manager(&args, print_document, say)
+            commands::generate::managers::manager(&args, print_document, say)
         }
-        Command::Generate(Generate::Chart(args)) => managers::chart(&args, say),
+        Command::Generate(Generate::Chart(args)) => commands::generate::managers::chart(&args, say),
         Command::Generate(Generate::Monitoring(args)) => {
-            print_document(&managers::monitoring(&args)?)
+            print_document(&commands::generate::managers::monitoring(&args)?)
         }
         Command::Generate(Generate::CloudControllerManager(args)) => {
             manifest::check_namespace(&args.namespace)?;
-            let text = ccm::manifests::render(&args, &environment, remark)?;
+            let text =
+                commands::cloud_controller_manager::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::CinderCsiPlugin(args)) => {
             manifest::check_namespace(&args.namespace)?;
-            let text = csi::manifests::render(&args, &environment, remark)?;
+            let text = commands::csi::manifests::render(&args, &environment, remark)?;
             print_document(text.expose_secret())
         }
         Command::Generate(Generate::Kubeconfig(args)) => {
-            let text = keystone_login::kubeconfig::render(&args, &environment)?;
+            let text = commands::client_keystone_auth::kubeconfig::render(&args, &environment)?;
             match &args.write_to {
                 Some(file) => output::file::write_secret(&environment, file, &text),
                 None => print_document(&text),
@@ -221,113 +187,130 @@ async fn run(mut cli: Cli, environment: Environment) -> anyhow::Result<ExitCode>
         }
         Command::Generate(Generate::KeystoneAuth(args)) => {
             manifest::check_namespace(&args.namespace)?;
-            print_document(keystone::manifests::render(&args)?.expose_secret())
+            print_document(commands::keystone_auth::manifests::render(&args)?.expose_secret())
         }
         Command::Generate(Generate::Yaml(args)) => {
-            print_document(&generate::yaml(&args, &environment, remark).await?)
+            print_document(&commands::generate::yaml(&args, &environment, remark).await?)
         }
         Command::Generate(Generate::Cluster(args)) => {
-            generate::cluster(&args, &environment, print_document, remark).await
+            commands::generate::cluster(&args, &environment, print_document, remark).await
         }
         Command::Describe(Describe::Cluster(args)) => {
-            describe::cluster(&args, &environment, stop_if(args.watch)?, print_painted).await
+            commands::describe::cluster(&args, &environment, stop_if(args.watch)?, print_painted)
+                .await
         }
-        Command::Init(args) => init::run(&args, &environment, print, say).await,
-        Command::Convert(args) => convert::run(&args, &environment, print_document, remark).await,
-        Command::Why(args) => print(&why::run(&args, &environment).await?),
+        Command::Init(args) => commands::init::run(&args, &environment, print, say).await,
+        Command::Convert(args) => {
+            commands::convert::run(&args, &environment, print_document, remark).await
+        }
+        Command::Why(args) => print(&commands::why::run(&args, &environment).await?),
         Command::Get(Get::Kubeconfig(args)) if args.merge => {
-            say(&kubeconfig::merge(&args, &environment).await?);
+            say(&commands::get::kubeconfig::merge(&args, &environment).await?);
             Ok(())
         }
         Command::Get(Get::Kubeconfig(args)) => {
-            let text = kubeconfig::of_workload(&args, &environment).await?.text;
+            let text = commands::get::kubeconfig::of_workload(&args, &environment)
+                .await?
+                .text;
             match &args.write_to {
                 Some(file) => output::file::write_secret(&environment, file, &text),
                 None => print_document(&text),
             }
         }
         Command::Get(Get::Clusters(args)) => {
-            list::clusters(&args, &environment, stop_if(args.watch)?, print).await
+            commands::get::clusters(&args, &environment, stop_if(args.watch)?, print).await
         }
-        Command::Apply(args) => return apply_files::run(&args, &environment, print, say).await,
-        Command::Status(args) => return session::status(&args, &environment, print).await,
-        Command::Down(args) => session::down(&args, &environment, say).await,
-        Command::Completion(args) => print_document(&completion::script(args.shell)?),
-        Command::Docs(args) => docs::run(&args, &environment, print),
-        Command::Man(args) => print(&man::write(&args)?),
-        Command::Version(args) => print(&version::text(&args, &environment).await?),
+        Command::Apply(args) => return commands::apply::run(&args, &environment, print, say).await,
+        Command::Status(args) => return commands::status::status(&args, &environment, print).await,
+        Command::Down(args) => commands::status::down(&args, &environment, say).await,
+        Command::Completion(args) => print_document(&commands::completion::script(args.shell)?),
+        Command::Docs(args) => commands::docs::run(&args, &environment, print),
+        Command::Man(args) => print(&commands::man::write(&args)?),
+        Command::Version(args) => print(&commands::version::text(&args, &environment).await?),
         Command::Delete(args) => match args.command {
-            None => uninstall::run(&args.providers, &environment, say).await,
+            None => commands::delete::providers::run(&args.providers, &environment, say).await,
             Some(DeleteCommand::Cluster(args)) => {
-                delete::cluster(&args, &environment, print, say).await
+                commands::delete::cluster(&args, &environment, print, say).await
             }
         },
-        Command::Adopt(args) => adopt::run(&args, &environment, print).await,
-        Command::Upgrade(Upgrade::Plan(args)) => print(&upgrade::plan(&args, &environment).await?),
-        Command::Upgrade(Upgrade::Apply(args)) => upgrade::apply(&args, &environment, say).await,
+        Command::Adopt(args) => commands::adopt::run(&args, &environment, print).await,
+        Command::Upgrade(Upgrade::Plan(args)) => {
+            print(&commands::upgrade::plan(&args, &environment).await?)
+        }
+        Command::Upgrade(Upgrade::Apply(args)) => {
+            commands::upgrade::apply(&args, &environment, say).await
+        }
         Command::Config(ConfigCommand::Repositories(args)) => {
-            print(&repositories::list(args.output))
+            print(&commands::config::list(args.output))
         }
         Command::Generate(Generate::Provider(args)) => {
-            repositories::generate(&args, print_document)
+            commands::config::generate(&args, print_document)
         }
-        Command::Generate(Generate::Repository(args)) => repositories::write(&args, say),
+        Command::Generate(Generate::Repository(args)) => commands::config::write(&args, say),
         Command::OpenStack(OpenStack::Up(args)) => {
-            deploy::up(&args, &environment, stop_on_signal()?, say, warn).await
+            commands::openstack::up(&args, &environment, stop_on_signal()?, say, warn).await
         }
         Command::OpenStack(OpenStack::Upgrade(args)) => {
-            deploy::upgrade(&args, &environment, stop_on_signal()?, say, warn).await
+            commands::openstack::upgrade(&args, &environment, stop_on_signal()?, say, warn).await
         }
         Command::OpenStack(OpenStack::Backup(args)) => {
-            deploy::backup(&args, &environment, stop_on_signal()?, say).await
+            commands::openstack::backup(&args, &environment, stop_on_signal()?, say).await
         }
         Command::OpenStack(OpenStack::Restore(args)) => {
-            deploy::restore(&args, &environment, stop_on_signal()?, say).await
+            commands::openstack::restore(&args, &environment, stop_on_signal()?, say).await
         }
         Command::OpenStack(OpenStack::Fault(args)) => {
-            print(&deploy::fault(&args, &environment).await?)
+            print(&commands::openstack::fault(&args, &environment).await?)
         }
-        Command::OpenStack(OpenStack::Sample) => print_document(deploy::SAMPLE),
+        Command::OpenStack(OpenStack::Sample) => print_document(commands::openstack::SAMPLE),
         Command::OpenStack(OpenStack::Status(args)) => {
-            print(&deploy::status(&args, &environment).await?)
+            print(&commands::openstack::status(&args, &environment).await?)
         }
         Command::OpenStack(OpenStack::Apply(args)) => {
-            deploy::apply(&args, &environment, say, warn).await
+            commands::openstack::apply(&args, &environment, say, warn).await
         }
-        Command::OpenStack(OpenStack::Why(args)) => print(&deploy::why(&args, &environment).await?),
+        Command::OpenStack(OpenStack::Why(args)) => {
+            print(&commands::openstack::why(&args, &environment).await?)
+        }
         Command::OpenStack(OpenStack::CloudsYaml(args)) => {
-            let text = deploy::clouds_yaml(&args.cloud, &environment).await?;
+            let text = commands::openstack::clouds_yaml(&args.cloud, &environment).await?;
             print_document(text.expose_secret())
         }
         Command::OpenStack(OpenStack::Delete(args)) => {
-            deploy::delete(&args, &environment, stop_on_signal()?, say).await
+            commands::openstack::delete(&args, &environment, stop_on_signal()?, say).await
         }
         Command::OpenStack(OpenStack::Config(args)) => {
-            let printed = deploy::config(&args)?;
+            let printed = commands::openstack::config(&args)?;
             for warning in &printed.warnings {
                 warn(warning);
             }
             print_document(&printed.text)
         }
-        Command::Env(args) => print_document(env::text(&args, &environment)?.expose_secret()),
-        Command::Wait(args) => waiting::run(&args, &environment, say).await,
-        Command::Events(args) => {
-            events::run(&args, &environment, stop_if(args.watch)?, print).await
+        Command::Env(args) => {
+            print_document(commands::env::text(&args, &environment)?.expose_secret())
         }
-        Command::Logs(args) => logs::run(&args, &environment, stop_if(args.follow)?, print).await,
-        Command::Rollout(args) => rolling::run(&args, &environment, print, say).await,
+        Command::Wait(args) => commands::wait::run(&args, &environment, say).await,
+        Command::Events(args) => {
+            commands::events::run(&args, &environment, stop_if(args.watch)?, print).await
+        }
+        Command::Logs(args) => {
+            commands::logs::run(&args, &environment, stop_if(args.follow)?, print).await
+        }
+        Command::Rollout(args) => commands::rollout::run(&args, &environment, print, say).await,
         Command::Topology(Topology::Plan(args)) => {
-            print(&planning::run(&args, &environment).await?)
+            print(&commands::topology::run(&args, &environment).await?)
         }
         Command::Move(args) => {
-            moving::run(&args, &environment, stop_on_signal()?, print, remark).await
+            commands::r#move::run(&args, &environment, stop_on_signal()?, print, remark).await
         }
-        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &environment, say, warn).await,
-        Command::Admin(Admin::Restore(args)) => admin::restore(&args, &environment, say),
+        Command::Admin(Admin::Backup(args)) => {
+            commands::admin::backup(&args, &environment, say, warn).await
+        }
+        Command::Admin(Admin::Restore(args)) => commands::admin::restore(&args, &environment, say),
         Command::Simulate(args) => match &args.command {
             None => simulated::run(&args, stop_on_signal()?, say).await,
             Some(SimulateCommand::Guests(guests)) => {
-                guests::run(guests, &environment, stop_on_signal()?, say).await
+                commands::simulate::guests::run(guests, &environment, stop_on_signal()?, say).await
             }
         },
     };

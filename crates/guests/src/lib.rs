@@ -36,8 +36,8 @@ use tokio_util::sync::CancellationToken;
 
 use self::body::Body;
 use self::observe::{Observation, Observer};
-use self::report::{Consoles, Idle, changes};
 use self::program::Program;
+use self::report::{Consoles, Idle, changes};
 
 pub use self::consoles::Write;
 

@@ -52,10 +52,7 @@ pub async fn machines(
         .with_context(|| format!("--metadata-address {address}: cannot listen there"))?;
     let options = runner::Options {
         outside,
-        ..runner::Options::new(
-            program.path.clone(),
-            directory.clone(),
-        )
+        ..runner::Options::new(program.path.clone(), directory.clone())
     };
     Runners::start(world, servers, metadata, options, shutdown)
         .await

@@ -31,10 +31,12 @@ pub fn render(subset: &Subset, namespace: &str) -> anyhow::Result<String> {
 fn dashboard() -> anyhow::Result<String> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).context("the dashboard")?;
     let text = terminal::json(&dashboard)?;
-    Ok(terminal::yaml(&json!({"apiVersion": "v1", "kind": "ConfigMap",
+    Ok(terminal::yaml(
+        &json!({"apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "ferrostack-manager-dashboard", "namespace": names::NAMESPACE,
             "labels": {"grafana_dashboard": "1"}},
-        "data": {"ferrostack-managers.json": text}}))?)
+        "data": {"ferrostack-managers.json": text}}),
+    )?)
 }
 
 #[cfg(test)]
@@ -142,10 +144,7 @@ mod tests {
     fn the_monitor_finds_the_port_of_the_managers_that_it_is_for() {
         for (providers, suffix) in [
             (Vec::new(), ""),
-            (
-                vec![Provider::Infrastructure],
-                "-infrastructure",
-            ),
+            (vec![Provider::Infrastructure], "-infrastructure"),
         ] {
             let subset = Subset::new(providers, false);
             let all = documents(&subset);

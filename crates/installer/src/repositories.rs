@@ -10,7 +10,6 @@ use anyhow::{Context, bail, ensure};
 use api::providers::Provider;
 use serde_json::{Value, json};
 
-
 use crate::choice::{self, Named};
 use crate::installed::THIS;
 use crate::subset::Subset;

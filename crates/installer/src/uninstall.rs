@@ -15,7 +15,6 @@ use operator::client::Api;
 use serde_json::Value;
 use terminal::counted;
 
-
 use crate::choice::{self, Named};
 use crate::installed::{self, Manager};
 use crate::{manifests, names};
@@ -40,11 +39,7 @@ pub struct Options {
 ///
 /// # Errors
 /// If none is named or installed, or a kind to delete has objects.
-pub async fn delete(
-    client: &Client,
-    options: &Options,
-    say: &impl Fn(&str),
-) -> anyhow::Result<()> {
+pub async fn delete(client: &Client, options: &Options, say: &impl Fn(&str)) -> anyhow::Result<()> {
     let there = installed::read(client).await?;
     let managers = installed::managers(&there);
     let named = choice::named(&options.providers)?;

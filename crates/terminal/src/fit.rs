@@ -4,11 +4,7 @@ use crate::{align, width as columns_of};
 
 /// Formats rows for a terminal of `width` columns: leaves out `expendable` columns, in this order, until the other ones fit,
 /// and puts the last column below its row if there is no room beside it.
-pub fn fit<const N: usize>(
-    rows: &[[String; N]],
-    width: usize,
-    expendable: &[usize],
-) -> String {
+pub fn fit<const N: usize>(rows: &[[String; N]], width: usize, expendable: &[usize]) -> String {
     let mut rows = rows.to_vec();
     for column in expendable {
         if total(&rows, N - 1) <= width {

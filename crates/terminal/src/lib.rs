@@ -10,7 +10,9 @@ mod fit;
 mod table;
 
 pub use color::{Colors, GREEN, RED, RESET, YELLOW, painted};
-pub use document::{UnwritableError, displayed, escaped_json, json, json_document, json_line, yaml};
+pub use document::{
+    UnwritableError, displayed, escaped_json, json, json_document, json_line, yaml,
+};
 pub use fit::fit;
 pub use table::{Layout, age, align, cells, width};
 

@@ -47,7 +47,7 @@ const RULES: &[Rule] = &[
             ("crates/ferrostack/build.rs", "what cargo says of the build"),
             ("crates/ferrostack/src/environment.rs", "the one place"),
             (
-                "crates/ferrostack/src/manager.rs",
+                "crates/ferrostack/src/commands/manager.rs",
                 "the pod's ServiceAccount",
             ),
             ("crates/skipped/", "for tests alone"),
@@ -91,7 +91,7 @@ const RULES: &[Rule] = &[
                 "it sees whether there is a terminal",
             ),
             (
-                "crates/ferrostack/src/deploy/machine.rs",
+                "crates/ferrostack/src/commands/openstack/machine.rs",
                 "the output of a program of this checkout",
             ),
             ("crates/skipped/", "for tests alone"),

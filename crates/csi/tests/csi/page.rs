@@ -9,7 +9,7 @@ const CODE: [&str; 7] = [
     "crates/csi-node",
     "crates/csi-spec/src",
     "crates/grpc/src",
-    "crates/ferrostack/src/csi",
+    "crates/ferrostack/src/commands/csi",
     "crates/openstack/src/inventory",
 ];
 

@@ -4,9 +4,9 @@ use anyhow::{Context, ensure};
 use api::providers::Provider;
 use serde_json::{Value, json};
 
-use crate::{manifests, names};
 use crate::older::Older;
 use crate::subset::Subset;
+use crate::{manifests, names};
 
 /// The directory of the definitions below that of the templates.
 pub(super) const DEFINITIONS: &str = "crds";

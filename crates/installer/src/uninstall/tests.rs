@@ -74,9 +74,7 @@ async fn kinds_go_only_when_there_are_no_objects_of_them() {
         "metadata": {"name": "x"}, "spec": {"identityRef": {"name": "a", "cloudName": "b"}}});
     let object: DynamicObject = serde_json::from_value(object).unwrap();
     drop(api.create(&Default::default(), &object).await.unwrap());
-    let error = delete(&client, &options, &|_: &str| {})
-        .await
-        .unwrap_err();
+    let error = delete(&client, &options, &|_: &str| {}).await.unwrap_err();
     assert!(
         error
             .to_string()

@@ -41,7 +41,7 @@ fn every_help_has_examples_that_can_be_parsed_and_a_page() {
             );
         }
     }
-    let files = crate::docs::tests::files();
+    let files = crate::commands::docs::tests::files();
     for entry in entries::all() {
         let (page, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
         let file = files.iter().find(|file| file.ends_with(page));
@@ -104,12 +104,13 @@ fn options_stand_in_groups_and_the_short_help_is_shorter() {
 
 #[test]
 fn every_page_of_the_help_is_in_the_program() {
-    let pages = crate::docs::pages().unwrap();
+    let pages = crate::commands::docs::pages().unwrap();
     for (path, mut command) in commands() {
         let long = command.render_long_help().to_string();
         let named = long.rsplit("Documentation: ferrostack docs ").next();
         let name = named.unwrap().trim();
-        crate::docs::page(&pages, name).unwrap_or_else(|error| panic!("`{path}`: {error}"));
+        crate::commands::docs::page(&pages, name)
+            .unwrap_or_else(|error| panic!("`{path}`: {error}"));
     }
 }
 

@@ -48,7 +48,7 @@ fn section(text: &mut String, command: &Command, path: &str) {
     let _ = write!(text, "\n## {path}\n\n{}\n", paragraph(&about));
     if let Some(entry) = entries::all().find(|entry| entry.command == path) {
         let (file, section) = entry.page.split_once('#').unwrap_or((entry.page, ""));
-        let files = crate::docs::tests::files().into_iter();
+        let files = crate::commands::docs::tests::files().into_iter();
         let folder = files.filter(|it| it.ends_with(file)).find_map(|it| {
             let folder = it.parent()?.file_name()?.to_str()?;
             Some(folder.to_owned())
@@ -152,5 +152,5 @@ fn pages_that_are_generated_are_those_of_the_command_line() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("target/"), "a path of the machine");
-    crate::docs::tests::assert_page("reference/commands.md", &page);
+    crate::commands::docs::tests::assert_page("reference/commands.md", &page);
 }

@@ -1,0 +1,37 @@
+//! The commands: a file for each, under its name.
+
+pub(crate) mod admin;
+pub(crate) mod adopt;
+pub(crate) mod apply;
+pub(crate) mod audit;
+pub(crate) mod client_keystone_auth;
+pub(crate) mod cloud_conf;
+pub(crate) mod cloud_controller_manager;
+pub(crate) mod completion;
+pub(crate) mod config;
+pub(crate) mod convert;
+pub(crate) mod csi;
+pub(crate) mod delete;
+pub(crate) mod describe;
+pub(crate) mod docs;
+pub(crate) mod env;
+pub(crate) mod events;
+pub(crate) mod generate;
+pub(crate) mod get;
+pub(crate) mod init;
+pub(crate) mod keystone_auth;
+pub(crate) mod logs;
+pub(crate) mod man;
+pub(crate) mod manager;
+pub(crate) mod r#move;
+pub(crate) mod openstack;
+pub(crate) mod plan;
+pub(crate) mod rollout;
+pub(crate) mod simulate;
+pub(crate) mod status;
+pub(crate) mod topology;
+pub(crate) mod up;
+pub(crate) mod upgrade;
+pub(crate) mod version;
+pub(crate) mod wait;
+pub(crate) mod why;

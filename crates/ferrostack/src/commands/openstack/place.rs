@@ -1,0 +1,150 @@
+//! Where a cloud is: in a cluster, or on simulated nodes of an API server in this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use apiserver::sockets::Limits;
+use kube::Client;
+use operator::metrics::Metrics;
+use simulator::nodes;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{DataDirArg, PlaceArgs, ServerArgs};
+use crate::commands::up::{self, Management};
+use crate::connect;
+use crate::data_dir::OPENSTACK;
+use crate::data_dir::{self, DataDir};
+use crate::environment::Environment;
+use crate::serve;
+
+/// Where a cloud is, with the controllers that run in this process.
+pub(super) struct Place {
+    pub(super) client: Client,
+    /// Stand-in for a cluster, if nothing real is started.
+    pub(super) simulated: Option<Simulated>,
+    /// Where the login of the administrator is written.
+    pub(super) directory: PathBuf,
+    management: Option<Management>,
+    running: JoinSet<()>,
+}
+
+/// Parts of this process that stand for a cluster.
+pub(super) struct Simulated {
+    /// Where the APIs of the cloud are.
+    pub(super) openstack: String,
+    pub(super) data: DataDir,
+}
+
+/// The directory of the simulated cluster; always absolute.
+///
+/// # Errors
+/// When none is named by somebody who has no home directory.
+pub(super) fn directory(
+    named: Option<&Path>,
+    environment: &Environment,
+) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(environment.working_dir.join(path));
+    }
+    let beside = connect::data_dir(&DataDirArg::default(), environment)?;
+    // Apart from that of `up`, whose API server has no nodes.
+    let mut name = beside.file_name().unwrap_or_default().to_owned();
+    name.push("-openstack");
+    Ok(beside.with_file_name(name))
+}
+
+/// A client of the cluster of a cloud, which has to run.
+pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyhow::Result<Client> {
+    if !is_simulated(args) {
+        return connect::cluster(&server(args, None), environment).await;
+    }
+    let directory = directory(args.data_dir.as_deref(), environment)?;
+    if data_dir::holder(&directory)?.is_none() {
+        anyhow::bail!(
+            "no simulated cloud is running in {}: start it with `{} openstack up`, or name a cluster with --kubeconfig or --context",
+            directory.display(),
+            environment.program
+        );
+    }
+    connect::cluster(&server(args, Some(directory)), environment).await
+}
+
+/// True if it is the simulated cluster of a directory.
+pub(super) fn is_simulated(args: &PlaceArgs) -> bool {
+    args.kubeconfig.is_none() && args.context.is_none()
+}
+
+fn server(args: &PlaceArgs, directory: Option<PathBuf>) -> ServerArgs {
+    ServerArgs {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+        data_dir: DataDirArg {
+            data_dir: directory,
+        },
+    }
+}
+
+impl Place {
+    /// Connects to the cluster, or starts the simulated one.
+    pub(super) async fn open(
+        args: &PlaceArgs,
+        environment: &Environment,
+        metrics: &Metrics,
+        stop: &CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let directory = directory(args.data_dir.as_deref(), environment)?;
+        if !is_simulated(args) {
+            let client = connect::cluster(&server(args, None), environment).await?;
+            return Ok(Self {
+                client,
+                simulated: None,
+                directory,
+                management: None,
+                running: JoinSet::new(),
+            });
+        }
+        let data = DataDir::open_when_free(&directory).await?;
+        let options = nodes::Options::default();
+        let programs = nodes::Programs::new(&options.faults);
+        programs.keep_in(data.file(OPENSTACK));
+        let nodes = up::Nodes::Simulated(Arc::new(programs.clone()));
+        let management = up::serve(&data, metrics, nodes, stop).await?;
+        let client = management.client.clone();
+        programs.serve(client.clone());
+        let mut running = JoinSet::new();
+        let faults = options.faults.clone();
+        running.spawn(faults.follow(client.clone(), stop.clone()));
+        running.spawn(nodes::run(client.clone(), options, stop.clone()));
+        let (listener, openstack) = up::listen_for_openstack(&data).await?;
+        let router = programs.gateway(&openstack);
+        let limits = Limits::default();
+        running.spawn(serve::http(listener, router, limits, stop.clone()));
+        Ok(Self {
+            client,
+            simulated: Some(Simulated { openstack, data }),
+            directory,
+            management: Some(management),
+            running,
+        })
+    }
+
+    /// Runs the controller.
+    pub(super) fn control(&mut self, options: rollout::Options, stop: &CancellationToken) {
+        let client = self.client.clone();
+        self.running
+            .spawn(rollout::run(client, options, stop.clone()));
+    }
+
+    /// Ends everything in this process, after it has been stopped. Controllers are ended between any two requests: what is
+    /// left half done goes on with the next start.
+    pub(super) async fn stopped(mut self) {
+        self.running.shutdown().await;
+        drop(self.client);
+        if let Some(management) = self.management {
+            management.stopped().await;
+        }
+        // The directory is another's after all has ended.
+        drop(self.simulated);
+    }
+}
