@@ -446,7 +446,7 @@ mod tests {
             ..ServerArgs::default()
         };
         let error = client(&args, &Environment::with(&[])).await.err().unwrap();
-        crate::message(&error)
+        operator::words::chain(&*error)
     }
 
     #[tokio::test]

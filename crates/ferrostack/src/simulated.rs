@@ -237,61 +237,6 @@ pub(crate) fn passwords(data: &DataDir) -> anyhow::Result<Passwords> {
     Ok(passwords)
 }
 
-/// Runs a simulated cloud until Ctrl-C.
-pub(crate) async fn run(
-    args: &crate::cli::Simulate,
-    shutdown: CancellationToken,
-    say: impl Fn(&str),
-) -> anyhow::Result<()> {
-    let listener = TcpListener::bind(args.listen).await.map_err(|source| {
-        anyhow::anyhow!(
-            "cannot listen on {}: {source}; choose another address with --listen",
-            args.listen
-        )
-    })?;
-    let setup = Setup {
-        store: None,
-        guest_state: None,
-        latency: args.latency.clone(),
-        seed: args.seed,
-        volume_zones: args.volume_zone.clone(),
-        floating: 30,
-        bodies: Bodies::new(
-            &args.runner,
-            || {
-                let missing =
-                    "--guest-runner needs --state-dir, where the disks of the machines are kept";
-                args.state_dir.clone().context(missing)
-            },
-            if args.guests {
-                Bodies::Guests(None)
-            } else {
-                Bodies::Nothing
-            },
-        )?,
-        passwords: args
-            .password
-            .as_deref()
-            .map_or_else(Passwords::random, Passwords::same),
-    };
-    let simulated = Simulated::start(setup, listener, shutdown.clone()).await?;
-    if let Some(path) = &args.clouds_file {
-        crate::data_dir::write_private(path, &simulated.clouds_yaml)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    say(&format!("simulated OpenStack at {}", simulated.url));
-    match &args.clouds_file {
-        Some(path) => say(&format!(
-            "export OS_CLIENT_CONFIG_FILE={} OS_CLOUD={CLOUD}",
-            path.display()
-        )),
-        None => say(&simulated.clouds_yaml),
-    }
-    shutdown.cancelled().await;
-    simulated.stopped().await;
-    Ok(())
-}
-
 /// Values of template variables for the simulated cloud.
 pub(crate) fn variables() -> std::collections::BTreeMap<String, String> {
     [

@@ -17,10 +17,19 @@ use kube::client::Body;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::cli::{Backup, Restore, ServerArgs};
+use crate::cli::{Admin, Backup, Restore, ServerArgs};
 use crate::connect;
 use crate::data_dir::{DataDir, DataDirError};
 use crate::environment::Environment;
+use crate::output::{say, warn};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Admin, environment: &Environment) -> anyhow::Result<()> {
+    match args {
+        Admin::Backup(args) => backup(args, environment, say, warn).await,
+        Admin::Restore(args) => restore(args, environment, say),
+    }
+}
 
 const DATABASE: &str = "management.db";
 /// Files in every backup, if they exist.

@@ -29,6 +29,12 @@ use crate::cli::{Adopt, AdoptCluster};
 use crate::commands::audit;
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Adopt, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, print).await
+}
 
 /// The pause between two looks at the OpenStackCluster.
 const PAUSE: Duration = Duration::from_secs(1);

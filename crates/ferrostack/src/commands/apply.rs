@@ -14,7 +14,13 @@ use terminal::counted;
 use crate::cli::{Apply, DryRun};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, say};
 use crate::source;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Apply, environment: &Environment) -> anyhow::Result<ExitCode> {
+    run(args, environment, print, say).await
+}
 
 /// Exit status of `--diff` if something would change, as of `plan`.
 const CHANGES: u8 = 2;

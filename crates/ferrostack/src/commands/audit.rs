@@ -33,6 +33,12 @@ use crate::cli::{Audit, Output};
 use crate::cloud;
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{answer_to, print};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Audit, environment: &Environment) -> anyhow::Result<ExitCode> {
+    run(args, environment, print, answer_to).await
+}
 
 /// The exit status when something is found, and not deleted.
 const FOUND: u8 = 2;

@@ -27,6 +27,15 @@ use self::person::Person;
 use crate::cli::ClientKeystoneAuth;
 use crate::dumps;
 use crate::environment::Environment;
+use crate::output::{print_document, warn};
+
+/// Runs the command.
+pub(super) async fn execute(
+    args: &ClientKeystoneAuth,
+    environment: &Environment,
+) -> anyhow::Result<()> {
+    run(args, environment, print_document, warn).await
+}
 
 /// The variable in which kubectl says what it wants.
 const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";

@@ -8,9 +8,33 @@ use cloud_conf::{CloudConf, Finding, Generated, Program, Severity};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use crate::cli::{GenerateCloudConf, Output};
+use crate::cli::{self, GenerateCloudConf, Output};
 use crate::cloud;
 use crate::environment::Environment;
+use crate::output::{self, print, print_document, remark};
+
+/// Runs the command.
+pub(super) fn execute(args: &cli::CloudConf, environment: &Environment) -> anyhow::Result<()> {
+    match args {
+        cli::CloudConf::Check { file, output } => {
+            let (text, usable) = check(file, output.output)?;
+            print(&text)?;
+            anyhow::ensure!(usable, "{} cannot be used", file.display());
+            Ok(())
+        }
+        cli::CloudConf::Generate(args) => {
+            let generated = generate(args, environment)?;
+            for note in &generated.notes {
+                remark(&format!("note: {note}"));
+            }
+            let text = generated.text.expose_secret();
+            match &args.write_to {
+                Some(file) => output::file::write_secret(environment, file, text),
+                None => print_document(text),
+            }
+        }
+    }
+}
 
 /// The findings about a file, and whether it can be used.
 pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {

@@ -25,6 +25,16 @@ use crate::commands::manager::{self, Won};
 use crate::connect;
 use crate::environment::Environment;
 use crate::footprint;
+use crate::output::say;
+use crate::signals::stop_on_signal;
+
+/// Runs the command.
+pub(super) async fn execute(
+    args: &CloudControllerManager,
+    environment: &Environment,
+) -> anyhow::Result<()> {
+    run(args, environment, stop_on_signal()?, say).await
+}
 
 /// The interval in which cloud.conf, and the files that it refers to, are read.
 const RELOAD: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ mod names;
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::process::ExitCode;
 
 use clap::Command;
 use clap_complete::Shell;
@@ -15,8 +16,24 @@ use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::Shells;
 
 use self::names::{Names, Source};
-use crate::cli;
+use crate::cli::{self, Completion};
 use crate::environment::Environment;
+use crate::output::print_document;
+use crate::process;
+
+/// Runs the command.
+pub(super) fn execute(args: &Completion) -> anyhow::Result<()> {
+    print_document(&script(args.shell)?)
+}
+
+/// Prints words for the shell that completes a line.
+pub(crate) fn complete(shell: &str) -> ExitCode {
+    // Without it, only the names of API servers would be missing.
+    let _ = process::install_tls();
+    let words = answer(shell, &Environment::of_process());
+    let _ = print_document(&String::from_utf8_lossy(&words));
+    ExitCode::SUCCESS
+}
 
 /// Variable with the name of the shell that asks for words.
 pub(crate) const VARIABLE: &str = "FERROSTACK_COMPLETE";

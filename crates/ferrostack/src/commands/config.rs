@@ -5,7 +5,14 @@ use std::fs;
 use anyhow::Context;
 use installer::repositories;
 
-use crate::cli::{GenerateProvider, GenerateRepository, Output};
+use crate::cli::{ConfigCommand, GenerateProvider, GenerateRepository, Output};
+use crate::output::print;
+
+/// Runs the command.
+pub(super) fn execute(args: &ConfigCommand) -> anyhow::Result<()> {
+    let ConfigCommand::Repositories(args) = args;
+    print(&list(args.output))
+}
 
 /// The table of `clusterctl config repositories`.
 pub(crate) fn list(output: Output) -> String {

@@ -6,8 +6,13 @@ use manifest::convert::{converted, unified};
 
 use crate::cli::Convert;
 use crate::environment::Environment;
-use crate::output;
+use crate::output::{self, print_document, remark};
 use crate::source;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Convert, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, print_document, remark).await
+}
 
 /// Converts manifests, and prints or writes them, or what would change. `note` is called with what stays as it is.
 pub(crate) async fn run(

@@ -11,6 +11,7 @@ pub(crate) mod orphans;
 mod reload;
 mod serving;
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -28,9 +29,21 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::clouds::Loaded;
-use crate::cli::CinderCsiPlugin;
+use crate::cli::{CinderCsiPlugin, Csi};
 use crate::environment::Environment;
 use crate::footprint;
+use crate::output::{answer_to, print};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Csi, environment: &Environment) -> anyhow::Result<ExitCode> {
+    match args {
+        Csi::Check(args) => check::run(args, environment, print).await,
+        Csi::Orphans(args) => {
+            orphans::run(args, environment, print, answer_to).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
 
 /// Where the kernel shows the disks of the machine, and their nodes.
 const SYS: &str = "/sys";

@@ -1,7 +1,7 @@
 //! `delete cluster`.
 
 mod preview;
-pub(crate) mod providers;
+mod providers;
 
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,18 @@ use status::readiness::waits_for;
 use status::snapshot::{Item, Kind, Snapshot};
 use terminal::counted;
 
-use crate::cli::DeleteCluster;
+use crate::cli::{Delete, DeleteCluster, DeleteCommand};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, say};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Delete, environment: &Environment) -> anyhow::Result<()> {
+    match &args.command {
+        None => providers::run(&args.providers, environment, say).await,
+        Some(DeleteCommand::Cluster(args)) => cluster(args, environment, print, say).await,
+    }
+}
 
 /// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
@@ -212,7 +221,7 @@ fn reason(item: &Item) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::item;
+    use crate::tests::item;
 
     fn snapshot(clusters: &[(&str, &str)]) -> Snapshot {
         let mut items = Vec::new();

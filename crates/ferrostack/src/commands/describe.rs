@@ -12,10 +12,17 @@ use status::tree::{self, Branch, Parts, Selection};
 use terminal::{CLEAR, Colors, Layout};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Color, DescribeCluster, Listing};
+use crate::cli::{Color, Describe, DescribeCluster, Listing};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
+use crate::output::{self, print_painted};
+use crate::signals::stop_if;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Describe, environment: &Environment) -> anyhow::Result<()> {
+    let Describe::Cluster(args) = args;
+    cluster(args, environment, stop_if(args.watch)?, print_painted).await
+}
 
 /// Prints the tree of a cluster, or of all of them, once, or with `--watch` at every change.
 pub(crate) async fn cluster(

@@ -8,9 +8,14 @@ use serde_json::{Value, json};
 
 use crate::cli::{Docs, Output};
 use crate::environment::Environment;
-use crate::output::pager;
+use crate::output::{pager, print};
 
 mod layout;
+
+/// Runs the command.
+pub(super) fn execute(args: &Docs, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, print)
+}
 
 /// The pages as the build script has packed them.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.z"));

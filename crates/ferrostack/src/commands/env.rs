@@ -10,6 +10,12 @@ use crate::cli::{Env, Output};
 use crate::cloud;
 use crate::connect::quoted_text;
 use crate::environment::Environment;
+use crate::output::print_document;
+
+/// Runs the command.
+pub(super) fn execute(args: &Env, environment: &Environment) -> anyhow::Result<()> {
+    print_document(text(args, environment)?.expose_secret())
+}
 
 /// Where the manifests of the cloud controller manager mount the CA, as the original `env.rc` has it.
 const CA_FILE: &str = "/etc/certs/cacert";

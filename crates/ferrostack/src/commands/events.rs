@@ -14,6 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{EventType, Events, Output};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
+use crate::signals::stop_if;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Events, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, stop_if(args.watch)?, print).await
+}
 
 /// Prints the events once, the oldest first, or with `--watch` each new one, too.
 pub(crate) async fn run(

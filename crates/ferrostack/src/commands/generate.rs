@@ -2,7 +2,7 @@
 
 mod configuration;
 mod fill;
-pub(crate) mod managers;
+mod managers;
 mod namespace;
 mod offer;
 mod outdated;
@@ -16,14 +16,16 @@ use std::path::Path;
 use anyhow::{bail, ensure};
 use api::providers::Provider;
 use openstack::config::CloudConfig;
+use secrecy::ExposeSecret;
 
-use crate::cli::{GenerateCluster, Output};
+use crate::cli::{Generate, GenerateCluster, Output};
 use crate::cloud;
+use crate::commands::{client_keystone_auth, cloud_controller_manager, config, csi, keystone_auth};
 use crate::connect::{self, quoted, quoted_text};
 use crate::data_dir::holder;
 use crate::endpoints;
 use crate::environment::Environment;
-use crate::output;
+use crate::output::{self, print_document, remark, say};
 use crate::simulated;
 
 pub(crate) use self::source::flavors;
@@ -33,6 +35,40 @@ pub(crate) use self::outdated::notes as outdated;
 pub(crate) use self::source::{CLASS, Origin, Source, TOPOLOGY, check};
 pub(crate) use self::text::{Text, read};
 pub(crate) use self::yaml::yaml;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Generate, environment: &Environment) -> anyhow::Result<()> {
+    match args {
+        Generate::Manager(args) => managers::manager(args, print_document, say),
+        Generate::Chart(args) => managers::chart(args, say),
+        Generate::Monitoring(args) => print_document(&managers::monitoring(args)?),
+        Generate::CloudControllerManager(args) => {
+            manifest::check_namespace(&args.namespace)?;
+            let text = cloud_controller_manager::manifests::render(args, environment, remark)?;
+            print_document(text.expose_secret())
+        }
+        Generate::CinderCsiPlugin(args) => {
+            manifest::check_namespace(&args.namespace)?;
+            let text = csi::manifests::render(args, environment, remark)?;
+            print_document(text.expose_secret())
+        }
+        Generate::Kubeconfig(args) => {
+            let text = client_keystone_auth::kubeconfig::render(args, environment)?;
+            match &args.write_to {
+                Some(file) => output::file::write_secret(environment, file, &text),
+                None => print_document(&text),
+            }
+        }
+        Generate::KeystoneAuth(args) => {
+            manifest::check_namespace(&args.namespace)?;
+            print_document(keystone_auth::manifests::render(args)?.expose_secret())
+        }
+        Generate::Yaml(args) => print_document(&yaml(args, environment, remark).await?),
+        Generate::Cluster(args) => cluster(args, environment, print_document, remark).await,
+        Generate::Provider(args) => config::generate(args, print_document),
+        Generate::Repository(args) => config::write(args, say),
+    }
+}
 
 /// Control plane machines and workers, unless there are other counts: those of clusterctl.
 const COUNTS: (u32, u32) = (1, 0);

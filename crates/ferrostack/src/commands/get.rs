@@ -13,13 +13,32 @@ use status::snapshot::{Item, Kind, Snapshot};
 use terminal::Layout;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{GetClusters, Listing};
+use crate::cli::{Get, GetClusters, Listing};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output;
+use crate::output::{self, print, print_document, say};
+use crate::signals::stop_if;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Get, environment: &Environment) -> anyhow::Result<()> {
+    match args {
+        Get::Kubeconfig(args) if args.merge => {
+            say(&kubeconfig::merge(args, environment).await?);
+            Ok(())
+        }
+        Get::Kubeconfig(args) => {
+            let text = kubeconfig::of_workload(args, environment).await?.text;
+            match &args.write_to {
+                Some(file) => output::file::write_secret(environment, file, &text),
+                None => print_document(&text),
+            }
+        }
+        Get::Clusters(args) => clusters_of(args, environment, stop_if(args.watch)?, print).await,
+    }
+}
 
 /// Prints clusters once, or with `--watch` at every change.
-pub(crate) async fn clusters(
+async fn clusters_of(
     args: &GetClusters,
     environment: &Environment,
     stop: CancellationToken,

@@ -10,6 +10,12 @@ use installer::{choice, names};
 use crate::cli::{Init, InitCommand, Output};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, say};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Init, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, print, say).await
+}
 
 /// Installs kinds, permissions, webhooks and managers, or lists the images that they need.
 pub(crate) async fn run(

@@ -31,11 +31,25 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::service_user::ServiceUser;
-use crate::cli::{GroupsFrom, KeystoneWebhook};
+use crate::cli::{GroupsFrom, KeystoneAuth, KeystoneWebhook};
 use crate::dumps;
 use crate::environment::Environment;
 use crate::footprint;
+use crate::output::print;
 use crate::serve;
+
+/// Runs the command.
+pub(super) fn execute(args: &KeystoneAuth) -> anyhow::Result<()> {
+    match args {
+        KeystoneAuth::Explain(args) => print(&explain::text(args)?),
+        KeystoneAuth::Check(args) => {
+            let (text, usable) = check::run(args);
+            print(&text)?;
+            anyhow::ensure!(usable, "something will not work");
+            Ok(())
+        }
+    }
+}
 
 const POLICY: &str = "the policy";
 const SYNC: &str = "the configuration of role mappings";

@@ -15,6 +15,8 @@ use crate::cli::Logs;
 use crate::connect;
 use crate::data_dir::holder;
 use crate::environment::Environment;
+use crate::output::print;
+use crate::signals::stop_if;
 
 /// File in the data directory with the output of an `up` in the background.
 pub(crate) const FILE: &str = "up.log";
@@ -24,6 +26,11 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Most bytes that are read at once.
 const CHUNK: u64 = 1 << 16;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Logs, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, stop_if(args.follow)?, print).await
+}
 
 /// Prints the log or the console, whole or its last lines; with `--follow` also what is added to the log, until the `up`
 /// ends or `stop`.

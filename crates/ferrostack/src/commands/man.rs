@@ -3,6 +3,12 @@
 use anyhow::Context;
 
 use crate::cli::{self, Man};
+use crate::output::print;
+
+/// Runs the command.
+pub(super) fn execute(args: &Man) -> anyhow::Result<()> {
+    print(&write(args)?)
+}
 
 /// Writes a page for every command; returns a message with the directory.
 pub(crate) fn write(args: &Man) -> anyhow::Result<String> {

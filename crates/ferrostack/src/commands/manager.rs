@@ -35,7 +35,14 @@ use crate::cli::{Election, Manager};
 use crate::connect;
 use crate::environment::Environment;
 use crate::footprint;
+use crate::output::say;
 use crate::serve;
+use crate::signals::stop_on_signal;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Manager, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, stop_on_signal()?, say).await
+}
 
 /// The Lease of leader election of a manager of all providers.
 const LEASE: &str = "controller-leader-election-ferrostack";

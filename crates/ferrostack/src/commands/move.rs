@@ -12,6 +12,13 @@ use self::warnings::Warns;
 use crate::cli::{Move, Output};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, remark};
+use crate::signals::stop_on_signal;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Move, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, stop_on_signal()?, print, remark).await
+}
 
 /// The longest list of what stays in a text.
 const LISTED: usize = 20;

@@ -17,13 +17,18 @@ mod why;
 
 use std::fmt::Write;
 use std::path::Path;
+use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use deployer::{Config, Finding, Parameters, Release, Service, Setting, Severity, Source};
 use manifest::Lines;
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
-use crate::cli::{OpenStackConfig, Output};
+use crate::cli::{OpenStack, OpenStackConfig, Output};
+use crate::environment::Environment;
+use crate::output::{print, print_document, say, warn};
+use crate::signals::stop_on_signal;
 use crate::source;
 
 pub(crate) use self::delete::delete;
@@ -37,7 +42,39 @@ pub(crate) use self::upgrade::upgrade;
 pub(crate) use self::why::why;
 
 /// A parameter file with every field.
-pub(crate) const SAMPLE: &str = include_str!("../../../../config/openstack/sample.yaml");
+const SAMPLE: &str = include_str!("../../../../config/openstack/sample.yaml");
+
+/// Runs the command.
+pub(super) async fn execute(
+    args: &OpenStack,
+    environment: &Environment,
+) -> anyhow::Result<ExitCode> {
+    match args {
+        OpenStack::Plan(args) => return plan(args, environment, print, warn).await,
+        OpenStack::Up(args) => up(args, environment, stop_on_signal()?, say, warn).await,
+        OpenStack::Upgrade(args) => upgrade(args, environment, stop_on_signal()?, say, warn).await,
+        OpenStack::Backup(args) => backup(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Restore(args) => restore(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Fault(args) => print(&fault(args, environment).await?),
+        OpenStack::Sample => print_document(SAMPLE),
+        OpenStack::Status(args) => print(&status(args, environment).await?),
+        OpenStack::Apply(args) => apply(args, environment, say, warn).await,
+        OpenStack::Why(args) => print(&why(args, environment).await?),
+        OpenStack::CloudsYaml(args) => {
+            let text = clouds_yaml(&args.cloud, environment).await?;
+            print_document(text.expose_secret())
+        }
+        OpenStack::Delete(args) => delete(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Config(args) => {
+            let printed = config(args)?;
+            for warning in &printed.warnings {
+                warn(warning);
+            }
+            print_document(&printed.text)
+        }
+    }?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Printed text: on standard output, and as warnings on standard error.
 #[derive(Debug, Default)]

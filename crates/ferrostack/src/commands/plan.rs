@@ -40,7 +40,13 @@ use crate::commands::topology::copy::Copy;
 use crate::commands::topology::differences::differences;
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
 use crate::source;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Plan, environment: &Environment) -> anyhow::Result<ExitCode> {
+    run(args, environment, print).await
+}
 
 /// The exit status when something would be written.
 const CHANGES: u8 = 2;

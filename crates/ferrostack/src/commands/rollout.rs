@@ -19,6 +19,12 @@ use self::progress::Progress;
 use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, say};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Rollout, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, print, say).await
+}
 
 /// Pause between two looks of `rollout status`.
 const LOOK: Duration = Duration::from_millis(500);

@@ -19,7 +19,12 @@ use crate::connect;
 use crate::data_dir::{held_since, holder};
 use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
-use crate::output;
+use crate::output::{self, print};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Status, environment: &Environment) -> anyhow::Result<ExitCode> {
+    status(args, environment, print).await
+}
 
 /// The exit status of `status` where nothing runs, as of `systemctl status`.
 const NOT_RUNNING: u8 = 3;

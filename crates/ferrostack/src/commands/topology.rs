@@ -16,10 +16,17 @@ use serde_json::json;
 
 use self::copy::Copy;
 use self::differences::{Difference, differences};
-use crate::cli::{Output, TopologyPlan};
+use crate::cli::{Output, Topology, TopologyPlan};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
 use crate::source;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Topology, environment: &Environment) -> anyhow::Result<()> {
+    let Topology::Plan(args) = args;
+    print(&run(args, environment).await?)
+}
 
 /// The text of the plan.
 pub(crate) async fn run(args: &TopologyPlan, environment: &Environment) -> anyhow::Result<String> {

@@ -38,7 +38,6 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use self::input::Input;
-pub(crate) use self::management::{Management, Nodes, install_definitions};
 use self::managers::Managers;
 use self::progress::Progress;
 use self::users::Users;
@@ -49,7 +48,15 @@ use crate::connect;
 use crate::data_dir::DataDir;
 use crate::endpoints::{self, Endpoints, resume};
 use crate::environment::Environment;
+use crate::signals::stop_on_signal;
 use crate::simulated::{self, Bodies, Setup, Simulated};
+
+pub(crate) use self::management::{Management, Nodes, install_definitions};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Up, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, stop_on_signal()?).await
+}
 
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);

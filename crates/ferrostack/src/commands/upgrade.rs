@@ -4,9 +4,18 @@ use anyhow::{Context, bail};
 use installer::older::Older;
 use installer::{installed, upgrade};
 
-use crate::cli::{Output, UpgradeApply, UpgradePlan};
+use crate::cli::{Output, Upgrade, UpgradeApply, UpgradePlan};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::{print, say};
+
+/// Runs the command.
+pub(super) async fn execute(args: &Upgrade, environment: &Environment) -> anyhow::Result<()> {
+    match args {
+        Upgrade::Plan(args) => print(&plan(args, environment).await?),
+        Upgrade::Apply(args) => apply(args, environment, say).await,
+    }
+}
 
 /// Plan of an upgrade.
 pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyhow::Result<String> {

@@ -5,6 +5,12 @@ use serde_json::json;
 use crate::cli::{Output, Version};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Version, environment: &Environment) -> anyhow::Result<()> {
+    print(&text(args, environment).await?)
+}
 
 /// The version of this program and, without `--client`, that of the API server or why it is unknown.
 pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::Result<String> {

@@ -12,6 +12,12 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Awaited, Wait};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::say;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Wait, environment: &Environment) -> anyhow::Result<()> {
+    run(args, environment, say).await
+}
 
 /// Waits until every object has the state, and reports each.
 pub(crate) async fn run(
@@ -100,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::fixtures::item;
+    use crate::tests::item;
 
     fn reached(word: &str, awaited: &str) -> Result<Result<String, String>, String> {
         let condition = json!({"type": "Available", "status": "False", "reason": "X", "message": "no machine",

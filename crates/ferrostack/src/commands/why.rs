@@ -9,6 +9,12 @@ use status::why::{self, Commands};
 use crate::cli::{Output, Why};
 use crate::connect;
 use crate::environment::Environment;
+use crate::output::print;
+
+/// Runs the command.
+pub(super) async fn execute(args: &Why, environment: &Environment) -> anyhow::Result<()> {
+    print(&run(args, environment).await?)
+}
 
 /// Why an object is not ready, as text or JSON.
 pub(crate) async fn run(args: &Why, environment: &Environment) -> anyhow::Result<String> {

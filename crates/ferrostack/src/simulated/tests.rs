@@ -1,4 +1,5 @@
 use super::*;
+use crate::cli::ProgramArgs;
 
 fn args(program: &str) -> RunnerArgs {
     let program = ProgramArgs {

@@ -433,7 +433,7 @@ fn the_flavor_has_the_short_flag_of_clusterctl_too() {
     for flag in ["-f", "-F", "--flavor"] {
         let words = ["ferrostack", "generate", "cluster", "x", flag, "without-lb"];
         let cli = crate::cli::Cli::try_parse_from(words).unwrap();
-        let crate::cli::Command::Generate(crate::cli::Generate::Cluster(args)) = cli.command else {
+        let crate::cli::Command::Generate(Generate::Cluster(args)) = cli.command else {
             panic!("another command");
         };
         assert_eq!(args.options.flavor.as_deref(), Some("without-lb"));

@@ -197,7 +197,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::fixtures::item;
+    use crate::tests::item;
 
     #[test]
     fn a_state_tells_phase_and_what_is_awaited() {

@@ -2,7 +2,7 @@ use clap::Parser;
 
 use super::*;
 use crate::cli::{Cli, Command};
-use crate::fixtures::item;
+use crate::tests::item;
 
 fn args(flags: &[&str]) -> Up {
     let all = ["ferrostack", "up"].iter().chain(flags);

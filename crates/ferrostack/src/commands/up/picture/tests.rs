@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::fixtures::item;
-use crate::fixtures::{condition, of_demo};
+use crate::tests::item;
+use crate::tests::{condition, of_demo};
 
 const QUOTA: &str = "InstanceReady: Quota exceeded for instances: Requested 1, but already used 10 of 10 instances \
     (create the server: compute POST /compute/v2.1/servers: 403)";

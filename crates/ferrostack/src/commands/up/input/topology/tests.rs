@@ -1,7 +1,7 @@
 use status::snapshot::Kind;
 
 use super::*;
-use crate::fixtures::item;
+use crate::tests::item;
 
 fn cluster(deployments: &Value) -> Item {
     item(
