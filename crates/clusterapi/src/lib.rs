@@ -7,6 +7,9 @@
 //!   cluster, machine, machineset, machinedeployment, machinehealthcheck   the controllers of cluster.x-k8s.io
 //!   clusterresourceset   manifests that are applied to workload clusters
 //!   clusterclass, managed   classes of clusters, and clusters with a topology
+//!   kubeadm_config   bootstrap data of machines (bootstrap.cluster.x-k8s.io)
+//!   control_plane    control planes of machines, with the members of their etcd (controlplane.cluster.x-k8s.io)
+//!   kubeadm, pki, kubeconfig   configuration of kubeadm, keys and kubeconfigs of a cluster
 //!   cloudinit, ignition   user data of machines
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes

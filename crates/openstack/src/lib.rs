@@ -4,6 +4,15 @@
 //! per service. An [`Inventory`] is the content of a session's project: bulk lists on demand, updated by our own
 //! writes, and compared for a stream of changes. A [`CloudPool`] shares sessions and inventories between all users of
 //! the same credential.
+//!
+//! ```text
+//!   config      an entry of a clouds.yaml
+//!   session     login, catalog and versions; send: headers, retries, errors, metrics
+//!   transport   HTTP, or a router in the process
+//!   compute, network, volume, image, loadbalancer, key_manager, identity   calls of the services
+//!   inventory   content of a project, read in bulk
+//!   pool        sessions and inventories by credential
+//! ```
 
 mod answer;
 mod call;
