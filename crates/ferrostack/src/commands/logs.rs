@@ -117,7 +117,7 @@ impl Log {
         }
     }
 
-    /// What has not been read yet, `to_the_end` with a line that has no end; its last `tail` lines alone, if that is given.
+    /// Text that has not been read yet, `to_the_end` with a line that has no end; its last `tail` lines alone, if that is given.
     fn rest(&mut self, tail: Option<usize>, to_the_end: bool) -> anyhow::Result<String> {
         let mut lines = VecDeque::new();
         loop {

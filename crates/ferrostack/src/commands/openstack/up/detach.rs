@@ -43,7 +43,7 @@ pub(super) async fn run(
     let flag = format!("--data-dir {}", connect::quoted(&data));
     let stop = format!("{} down {flag}", environment.program);
     tokio::select! {
-        shown = shown(child, log, &data, &say) => shown?,
+        shown = follow(child, log, &data, &say) => shown?,
         () = shutdown.cancelled() => {
             bail!("interrupted; `openstack up` goes on in the background. Stop it with: {stop}")
         }
@@ -60,7 +60,7 @@ pub(super) async fn run(
 }
 
 /// Says what the process says, until its cloud is ready.
-async fn shown(
+async fn follow(
     mut child: Child,
     mut log: Log,
     data: &Path,
