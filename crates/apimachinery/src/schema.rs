@@ -130,6 +130,17 @@ impl Schema {
             return Ok(());
         }
         defaults::prune_nulls(object, Some(&self.root));
+        self.fill(object)
+    }
+
+    /// Fills in defaults alone, as kube-apiserver after a server-side apply: other nulls stay, to be validated.
+    ///
+    /// # Errors
+    /// [`Overflow`], as from [`Self::default`].
+    pub fn fill(&self, object: &mut Value) -> Result<(), Overflow> {
+        if too_deep(object) {
+            return Ok(());
+        }
         let mut budget = Budget::new(MAX_BYTES);
         defaults::fill(object, &self.root, &mut budget);
         budget.done()

@@ -520,6 +520,10 @@ fn read_value(
         }
         (Shape::Map(item), Value::Object(fields)) => {
             for (key, value) in fields {
+                // Go decodes the null of a key as the zero value.
+                if value.is_null() {
+                    *value = zero(item);
+                }
                 read_value(item, value, &path.key(key), unknown)?;
             }
             Ok(())

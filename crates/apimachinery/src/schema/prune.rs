@@ -48,6 +48,9 @@ fn walk(
                 return false;
             };
             if (root || node.embedded) && META.contains(&name.as_str()) {
+                if !root {
+                    without_nulls(name, value);
+                }
                 return true;
             }
             let path_of_child = path.field(name);
@@ -82,6 +85,9 @@ fn keep(value: &mut Value, node: &Node, root: bool, path: Path<'_>, unknown: &mu
         Value::Object(fields) => {
             for (name, value) in fields {
                 if (root || node.embedded) && META.contains(&name.as_str()) {
+                    if !root {
+                        without_nulls(name, value);
+                    }
                     continue;
                 }
                 let path = path.field(name);
@@ -103,5 +109,14 @@ fn keep(value: &mut Value, node: &Node, root: bool, path: Path<'_>, unknown: &mu
             }
         }
         _ => {}
+    }
+}
+
+/// Removes the nulls of the metadata of an embedded object, which kube-apiserver decodes as `ObjectMeta`.
+fn without_nulls(name: &str, value: &mut Value) {
+    if name == "metadata"
+        && let Value::Object(fields) = value
+    {
+        fields.retain(|_, value| !value.is_null());
     }
 }

@@ -273,3 +273,25 @@ fn rejecting_an_object_with_many_violations_costs_as_much_as_it_is_long() {
     let errors = schema.validate(&object, None);
     assert!((1..=600).contains(&errors.len()), "{} errors", errors.len());
 }
+
+#[test]
+fn nulls_of_the_metadata_of_an_embedded_object_are_pruned() {
+    let schema = json!({"type": "object", "properties": {
+        "free": {"type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true},
+        "strict": {"type": "object", "x-kubernetes-embedded-resource": true, "properties": {"spec": {"type": "object"}}},
+    }});
+    let schema = compile(schema);
+    let inner = |labels: bool| {
+        let mut object = json!({"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}});
+        if labels {
+            object["metadata"]["labels"] = json!(null);
+        }
+        object
+    };
+    let mut object = json!({"free": inner(true), "strict": inner(true)});
+    assert!(schema.prune(&mut object).is_empty());
+    assert_eq!(
+        object,
+        json!({"free": inner(false), "strict": inner(false)})
+    );
+}

@@ -3,7 +3,7 @@
 
 use apimachinery::kinds::{Origin, Resource, Version};
 use apimachinery::patch::managed::{self, Writer};
-use apimachinery::schema::{FieldError, Reason};
+use apimachinery::schema::{FieldError, Reason, Schema};
 use apimachinery::time::seconds;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -154,7 +154,25 @@ pub(crate) async fn admit(
         .then(|| as_decoded(new.clone(), version))
         .transpose()?
         .and_then(|decoded| decoded.get("status").cloned());
-    settle(call, &mut new, live, subresource, now)?;
+    settle(call, &mut new, live, subresource, incoming.applied, now)?;
+    // Nulls of an applied object that are valid, though its storage drops them.
+    let mut has_lost = false;
+    if incoming.applied
+        && let Some(schema) = &version.schema
+    {
+        let applied = std::mem::take(&mut new);
+        new = as_decoded(applied.clone(), version)?;
+        if new != applied {
+            // Nulls are validated in the version of the request, before conversion and storage.
+            let found =
+                |object: &Value| violations(resource, version, schema, object, live, subresource);
+            let errors = found(&applied);
+            if errors != found(&new) {
+                refuse(resource, &applied, &errors)?;
+            }
+            has_lost = counted(resource, &new) != counted(resource, &applied);
+        }
+    }
 
     let hooked = resource.is_custom() && subresource.is_empty();
     // For `scale`, the hooks validate the whole object with its new number of replicas.
@@ -195,22 +213,10 @@ pub(crate) async fn admit(
         warnings.0.extend(meta::plain_finalizers(&requested, live));
     }
 
-    let mut errors = meta::validate(resource, &requested, live);
-    match &version.schema {
-        Some(schema) => {
-            let scale = version.scale.as_ref();
-            let scaled = scale.map(|scale| scale::rules(scale, &requested, subresource));
-            let found = schema.validate_beside(&requested, live, scaled.unwrap_or_default());
-            let status = subresource == "status" && version.status;
-            errors.extend(found.into_iter().map(|error| {
-                if status {
-                    named_from_status(error)
-                } else {
-                    error
-                }
-            }));
-        }
+    let mut errors = match &version.schema {
+        Some(schema) => violations(resource, version, schema, &requested, live, subresource),
         None => {
+            let mut errors = meta::validate(resource, &requested, live);
             errors.extend(strategy::validate(resource, &requested, live));
             errors.extend(admission::validate_configuration(
                 resource, &requested, live,
@@ -221,8 +227,9 @@ pub(crate) async fn admit(
                     call.core.options.hooks.converts(),
                 ));
             }
+            errors
         }
-    }
+    };
     if judged && !late && errors.is_empty() {
         if !same && let Some(schema) = &resource.stored_version().schema {
             errors.extend(schema.validate(&ready, stored));
@@ -246,15 +253,7 @@ pub(crate) async fn admit(
             }
         }
     }
-    if !errors.is_empty() {
-        let name = requested["metadata"]["name"].as_str().unwrap_or_default();
-        return Err(ApiError::invalid(
-            &resource.group,
-            &resource.kind,
-            name,
-            &errors,
-        ));
-    }
+    refuse(resource, &requested, &errors)?;
 
     if let Some(owned) = owned {
         // Fields that hooks change have no manager.
@@ -298,7 +297,7 @@ pub(crate) async fn admit(
         meta::of(&mut requested).remove("managedFields");
     }
     if late {
-        count_generation(resource, &mut requested, live);
+        count_generation(resource, &mut requested, live, has_lost);
         // kube-apiserver decodes an object, and so sets defaults, at each read from storage.
         ready = as_decoded(
             kind.converted(requested, &resource.stored).await?,
@@ -306,7 +305,7 @@ pub(crate) async fn admit(
         )?;
     } else {
         copy_managed(&requested, &mut ready);
-        count_generation(resource, &mut ready, stored);
+        count_generation(resource, &mut ready, stored, has_lost);
     }
     if let Some(admission) = &admission {
         let requested = if same {
@@ -320,6 +319,44 @@ pub(crate) async fn admit(
         shape.store(&mut ready);
     }
     Ok(ready)
+}
+
+/// Violations of a custom object in one version.
+fn violations(
+    resource: &Resource,
+    version: &Version,
+    schema: &Schema,
+    object: &Value,
+    live: Option<&Value>,
+    subresource: &str,
+) -> Vec<FieldError> {
+    let mut errors = meta::validate(resource, object, live);
+    let scale = version.scale.as_ref();
+    let scaled = scale.map(|scale| scale::rules(scale, object, subresource));
+    let found = schema.validate_beside(object, live, scaled.unwrap_or_default());
+    let status = subresource == "status" && version.status;
+    errors.extend(found.into_iter().map(|error| {
+        if status {
+            named_from_status(error)
+        } else {
+            error
+        }
+    }));
+    errors
+}
+
+/// 422 for an object with violations.
+fn refuse(resource: &Resource, object: &Value, errors: &[FieldError]) -> Result<(), ApiError> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    Err(ApiError::invalid(
+        &resource.group,
+        &resource.kind,
+        name,
+        errors,
+    ))
 }
 
 /// Error reported by a hook.
@@ -340,12 +377,14 @@ fn as_decoded(mut object: Value, version: &Version) -> Result<Value, ApiError> {
     Ok(object)
 }
 
-/// Sets the server's fields, restores immutable fields, and fills in defaults.
+/// Sets the server's fields, restores immutable fields, and fills in defaults. `applied`: nulls of fields that are not
+/// nullable stay.
 pub(super) fn settle(
     call: &Call,
     new: &mut Value,
     live: Option<&Value>,
     subresource: &str,
+    applied: bool,
     now: Timestamp,
 ) -> Result<(), ApiError> {
     let (resource, version) = (&*call.resource, call.version());
@@ -363,8 +402,10 @@ pub(super) fn settle(
     {
         new.remove("status");
     }
-    if let Some(schema) = &version.schema {
-        schema.default(new)?;
+    match &version.schema {
+        Some(schema) if applied => schema.fill(new)?,
+        Some(schema) => schema.default(new)?,
+        None => {}
     }
     if !resource.is_custom() {
         strategy::prepare(call, new, live, subresource, now)?;
@@ -529,35 +570,39 @@ fn copy_managed(from: &Value, to: &mut Value) {
     }
 }
 
-/// Increments the generation on any change outside of metadata and status.
-fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>) {
+/// Fields whose changes count in the generation: all but metadata and, if it is a subresource, status.
+fn counted(resource: &Resource, object: &Value) -> serde_json::Map<String, Value> {
+    let status_apart = resource.stored_version().status;
+    let fields = object.as_object().into_iter().flatten();
+    fields
+        .filter(|(name, _)| {
+            !(matches!(name.as_str(), "metadata" | "apiVersion")
+                || status_apart && *name == "status")
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// Increments the generation on any change outside of metadata and status. `has_lost`: the object had nulls that count as
+/// a change, as in kube-apiserver.
+fn count_generation(resource: &Resource, new: &mut Value, old: Option<&Value>, has_lost: bool) {
     let Some(old) = old.filter(|_| has_generation(resource)) else {
         return;
     };
-    let status_apart = resource.stored_version().status;
     // Controllers that program the network select EndpointSlices by label, so a change of labels counts.
     if resource.kind == "EndpointSlice" && old["metadata"]["labels"] != new["metadata"]["labels"] {
         let next = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
         meta::of(new).insert("generation".to_owned(), Value::from(next));
         return;
     }
-    let counted = |object: &Value| -> serde_json::Map<String, Value> {
-        let fields = object.as_object().into_iter().flatten();
-        fields
-            .filter(|(name, _)| {
-                !(matches!(name.as_str(), "metadata" | "apiVersion")
-                    || status_apart && *name == "status")
-            })
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
-    };
     let before = old["metadata"]["generation"].as_i64().unwrap_or(0);
     // The Deployment controller reads annotations, so a change of annotations counts.
     let annotations = |object: &Value| match resource.kind.as_str() {
         "Deployment" if !resource.is_custom() => object["metadata"]["annotations"].clone(),
         _ => Value::Null,
     };
-    let generation = if counted(new) == counted(old) && annotations(new) == annotations(old) {
+    let is_same = counted(resource, new) == counted(resource, old);
+    let generation = if is_same && !has_lost && annotations(new) == annotations(old) {
         before
     } else {
         before + 1

@@ -106,7 +106,7 @@ impl Write<'_> {
         } = *self;
         let resource = &call.resource;
         let mut view = new.clone();
-        settle(call, &mut view, live, subresource, now)?;
+        settle(call, &mut view, live, subresource, self.applied, now)?;
         if live.is_none() {
             // The admission plugins of kube-apiserver complete pods before webhooks are called.
             if resource.kind != "Pod" || resource.is_custom() {

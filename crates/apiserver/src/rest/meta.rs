@@ -49,6 +49,15 @@ pub(crate) fn prune(object: &mut Value) -> Vec<String> {
     for field in &unknown {
         metadata.remove(field);
     }
+    // Go decodes the null of a key as the empty string.
+    for field in ["annotations", "labels"] {
+        let texts = metadata.get_mut(field).and_then(Value::as_object_mut);
+        for text in texts.into_iter().flat_map(Map::values_mut) {
+            if text.is_null() {
+                *text = Value::from("");
+            }
+        }
+    }
     // Null and empty values are omitted by Go's `omitempty`.
     metadata.retain(|_, value| match value {
         Value::Null => false,

@@ -500,3 +500,32 @@ async fn the_status_of_a_definition_is_what_a_client_writes() {
     let wrong = json!({"status": {"acceptedNames": {"plural": "A B"}}});
     assert_eq!(patch(&server, status, MERGE, &wrong).await.0, 422);
 }
+
+#[tokio::test]
+async fn a_null_is_dropped_from_an_object_and_refused_in_an_applied_configuration() {
+    const APPLY: &str = "application/apply-patch+yaml";
+    let server = server().await;
+    post(&server, CRDS, &widgets()).await;
+    let mut new = widget("a");
+    new["spec"] = json!({"color": null, "size": null, "replicas": 1});
+    let (code, created) = post(&server, WIDGETS, &new).await;
+    let expected = json!({"size": 3, "replicas": 1});
+    assert_eq!((code, &created["spec"]), (201, &expected), "{created}");
+    for name in ["a", "b"] {
+        let path = format!("{WIDGETS}/{name}?fieldManager=test&force=true");
+        new["metadata"]["name"] = json!(name);
+        let (code, status) = patch(&server, &path, APPLY, &new).await;
+        assert_eq!(code, 422, "{status}");
+        let causes = status["details"]["causes"].as_array().unwrap();
+        assert!(
+            causes.iter().any(|cause| cause["field"] == "spec.color"),
+            "{status}"
+        );
+        // A null of a field with a default is no null any more.
+        let mut other = new.clone();
+        other["spec"] = json!({"size": null});
+        let (code, applied) = patch(&server, &path, APPLY, &other).await;
+        assert!(code == 200 || code == 201, "{applied}");
+        assert_eq!(applied["spec"]["size"], 3);
+    }
+}
