@@ -354,6 +354,7 @@ openstack upgrade --to 2026.1 --kubeconfig {refusing}
 openstack upgrade --to 2026.1 --kubeconfig /nowhere
 openstack backup --kubeconfig {refusing}
 openstack restore --backup first --kubeconfig {refusing}
+openstack rotate --kubeconfig {refusing}
 openstack apply --plan 3f2a0b1c9d8e7f60 -f /nowhere --kubeconfig {refusing}
 openstack apply --plan 3f2a0b1c9d8e7f60 -f {file} --kubeconfig {refusing}
 completion nothing

@@ -94,6 +94,30 @@ impl Config {
         }
     }
 
+    /// Another user in every login with the account: in URLs, and as the `username` of sections with its password.
+    pub(crate) fn log_in_as(&mut self, account: &str, user: &str, other: &str) {
+        for options in self.sections.values_mut() {
+            let mut has_password = false;
+            for setting in options.values_mut() {
+                let Value::Secret {
+                    pattern,
+                    account: of,
+                } = &mut setting.value
+                else {
+                    continue;
+                };
+                if *of == account {
+                    has_password = true;
+                    *pattern = pattern.replace(&format!("//{user}:"), &format!("//{other}:"));
+                }
+            }
+            let username = options.get_mut("username").filter(|_| has_password);
+            if let Some(username) = username.filter(|it| it.value == Value::text(user)) {
+                username.value = Value::text(other);
+            }
+        }
+    }
+
     /// The file without its secrets, which are in a file of their own: oslo.config merges both.
     pub fn public(&self) -> String {
         self.render(

@@ -15,7 +15,7 @@ use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
 use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
-use crate::held::{GENERATED, Held, SECRETS};
+use crate::held::{FERNET, GENERATED, Held, SECRETS};
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
@@ -24,6 +24,8 @@ use crate::service::{definitions, edge};
 pub const STEP: &str = "ferrostack.dev/step";
 /// The label of a configuration object, without the digest of its name.
 pub const CONFIGURES: &str = "ferrostack.dev/configures";
+/// The annotation of Pods with the digest of the keys that they were made with.
+pub(crate) const REVISION: &str = "ferrostack.dev/keys";
 /// The first steps: what others refer to.
 const HELD: &str = "secrets";
 pub(crate) const CONFIGURATION: &str = "configuration";
@@ -347,6 +349,11 @@ impl Names<'_> {
                 "spec": self.placed(part, name, &workload.run, self.serving(workload)),
             },
         });
+        let has_keys = workload.run.keys.iter().any(|(it, _)| it == FERNET);
+        if let Some(revision) = self.held.revision().filter(|_| has_keys) {
+            // A Pod with it was made when the keys were there: no kubelet has to be waited for.
+            spec["template"]["metadata"]["annotations"] = json!({REVISION: revision});
+        }
         if workload.run.host.is_none() {
             spec["replicas"] = workload.stateful.map_or(1, |it| it.replicas).into();
         }
@@ -426,8 +433,8 @@ fn claim(names: &Names<'_>, volume: &Volume, class: &str) -> Object {
 fn broker(held: &Held, definitions: &[Definition]) -> Step {
     let users = definitions.iter().filter(|it| it.messaging);
     let accounts = users.clone().map(|it| {
-        let password = held.password(&format!("messaging-{}", it.name));
-        (it.name.to_owned(), password)
+        let logins = held.logins("messaging", it.name);
+        (it.name.to_owned(), logins)
     });
     let accounts = Broker {
         uid: held.uid().to_owned(),
@@ -436,10 +443,11 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
     };
     let writes = users.flat_map(|it| {
         let name = it.name;
-        [
-            format!("RabbitMQ: virtual host {name}"),
-            format!("RabbitMQ: user {name}, with all rights in {name}"),
-        ]
+        let host = format!("RabbitMQ: virtual host {name}");
+        let logins = held.logins("messaging", name).into_iter();
+        let users =
+            logins.map(move |it| format!("RabbitMQ: user {}, with all rights in {name}", it.user));
+        std::iter::once(host).chain(users)
     });
     Step {
         name: BROKER.to_owned(),
@@ -462,6 +470,7 @@ fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
     let mut accounts = Identity {
         uid: held.uid().to_owned(),
         admin: held.password(identity::ADMIN_PASSWORD),
+        next: held.next_administrator(),
         region: region.clone(),
         users: BTreeMap::new(),
         catalogue: BTreeMap::new(),
@@ -469,11 +478,13 @@ fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
     };
     for definition in definitions.iter().filter(|it| it.account) {
         let name = definition.name;
-        let password = held.password(&format!("identity-{name}"));
-        accounts.users.insert(name.to_owned(), password);
-        writes.push(format!(
-            "Keystone: user {name}, with roles admin and service in project service"
-        ));
+        for login in held.logins("identity", name) {
+            writes.push(format!(
+                "Keystone: user {}, with roles admin and service in project service",
+                login.user
+            ));
+            accounts.users.insert(login.user, login.password);
+        }
     }
     for entry in definitions.iter().flat_map(|it| &it.catalogue) {
         let (kind, name, url) = (entry.kind, entry.name, entry.url);

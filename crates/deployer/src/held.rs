@@ -1,5 +1,7 @@
 //! What is made once for a cloud and kept: its uid, passwords and keys. They live in Secrets of the cluster.
 
+pub(crate) mod halves;
+pub(crate) mod keys;
 mod lost;
 
 use std::collections::BTreeMap;
@@ -362,4 +364,4 @@ fn generate(secret: &str, random: &mut impl FnMut() -> u8) -> Password {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -44,6 +44,7 @@ pub use self::cloud::Cloud;
 pub use self::config::{Config, Setting, Source, Value};
 pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended, fall_back};
 pub use self::finding::{Finding, Severity};
+pub use self::held::halves::{Swap, Swaps};
 pub use self::held::{Held, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};

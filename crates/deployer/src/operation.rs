@@ -1,4 +1,4 @@
-//! Backup and restore of a cloud that runs.
+//! Backup and restore of a cloud that runs, and rotation of its passwords.
 //!
 //! ```text
 //!   backup    Backup   a task beside the cloud, which goes on as it is
@@ -6,11 +6,16 @@
 //!             Stop     the programs of services go; guests, networks and databases stay
 //!             Load     databases and networks are those of the backup
 //!             Start    the cloud as it is desired
+//!   rotate    Make     the other half of each account is in its store
+//!             Use      programs go over to it
+//!             Drop     the former half leaves the store
+//!             Verify   a login with the former half is refused
 //! ```
 //!
-//! A task is `backup.py` in the image of the cloud's database. Whoever is interrupted goes on in the same [`Phase`], which is a
+//! A task of the first two is `backup.py` in the image of the cloud's database. Whoever is interrupted goes on in the same [`Phase`], which is a
 //! [`Graph`] of steps like that of any cloud: [`Stages::turn`] tells what is done in it, [`Stages::report`] what its task tells.
 
+mod rotate;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +25,11 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use self::rotate::Rotation;
 use crate::accounts::Written;
 use crate::cloud::Cloud;
 use crate::desired::{self, Graph, ROLL, Step};
+use crate::held::halves::Swaps;
 use crate::held::{ACCOUNTS, CREDENTIAL, FERNET, Held, UID};
 use crate::object::{ObjectKind, Reference};
 use crate::plan::{self, Plan, Progress, State};
@@ -60,17 +67,48 @@ pub enum Phase {
     Load,
     /// The cloud is as it is desired.
     Start,
+    /// The other half of each account is made.
+    Make,
+    /// Programs go over to it.
+    Use,
+    /// The former half goes.
+    Drop,
+    /// The former half is refused.
+    Verify,
 }
 
 impl Phase {
     /// Every phase, in order.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::Backup,
         Self::Check,
         Self::Stop,
         Self::Load,
         Self::Start,
+        Self::Make,
+        Self::Use,
+        Self::Drop,
+        Self::Verify,
     ];
+    /// Phases of a backup.
+    const OF_BACKUP: &[Self] = &[Self::Backup];
+    /// Phases of a restore.
+    const OF_RESTORE: &[Self] = &[Self::Check, Self::Stop, Self::Load, Self::Start];
+    /// Phases of a rotation.
+    const OF_ROTATION: &[Self] = &[Self::Make, Self::Use, Self::Drop, Self::Verify];
+
+    /// The phases of an operation that has this one, in order.
+    pub fn siblings(self) -> &'static [Self] {
+        let all = [Self::OF_BACKUP, Self::OF_RESTORE, Self::OF_ROTATION];
+        let mut all = all.into_iter();
+        all.find(|it| it.contains(&self)).unwrap_or_default()
+    }
+
+    /// The phase after this one, of the same operation.
+    fn next(self) -> Option<Self> {
+        let mut all = self.siblings().iter().copied();
+        all.find(|it| *it > self)
+    }
 
     /// Its name.
     pub const fn name(self) -> &'static str {
@@ -80,6 +118,10 @@ impl Phase {
             Self::Stop => "Stop",
             Self::Load => "Load",
             Self::Start => "Start",
+            Self::Make => "Make",
+            Self::Use => "Use",
+            Self::Drop => "Drop",
+            Self::Verify => "Verify",
         }
     }
 
@@ -95,7 +137,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Operation that is asked for.
+/// Backup or restore that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The name of the operation, which a backup has on the volume.
@@ -109,11 +151,18 @@ pub struct Operation {
 /// Graphs of an [`Operation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
-    is_backup: bool,
+    kind: Kind,
     whole: Graph,
     /// Steps that the tasks need, and no others.
     base: Graph,
     tasks: BTreeMap<Phase, Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Backup,
+    Restore,
+    Rotate(Rotation),
 }
 
 /// Next actions of an [`Operation`].
@@ -131,10 +180,12 @@ pub struct Turn {
     pub end: Option<Result<(), String>>,
     /// Reason why the phase is not over; empty if it is.
     pub message: String,
+    /// New content of Secrets of passwords and keys, each of which is written if the Secret is the one that was seen.
+    pub swaps: Swaps,
 }
 
 impl Stages {
-    /// The stages of an operation on a cloud, whose steps are `whole`.
+    /// The stages of a backup or a restore of a cloud, whose steps are `whole`.
     ///
     /// # Errors
     /// Volume or parameter that is missing: the operation waits for it.
@@ -163,13 +214,13 @@ impl Stages {
                 cloud.namespace
             ));
         }
-        let phases: &[Phase] = match operation.from {
-            None => &[Phase::Backup],
-            Some(_) => &[Phase::Check, Phase::Load],
+        let (kind, phases) = match operation.from {
+            None => (Kind::Backup, Phase::OF_BACKUP),
+            Some(_) => (Kind::Restore, Phase::OF_RESTORE),
         };
         let step = |phase: &Phase| Some((*phase, step(cloud, held, operation, *phase)?));
         Ok(Self {
-            is_backup: operation.from.is_none(),
+            kind,
             base: needed(whole),
             whole: whole.clone(),
             tasks: phases.iter().filter_map(step).collect(),
@@ -189,18 +240,24 @@ impl Stages {
         pods: &[Json],
         written: &BTreeMap<String, Written>,
     ) -> Turn {
-        if self.is_backup {
-            return self.backup(objects, pods, written);
-        }
-        let mut phase = recorded.unwrap_or(Phase::Check);
+        let first = match &self.kind {
+            Kind::Backup => return self.backup(objects, pods, written),
+            Kind::Restore => Phase::Check,
+            Kind::Rotate(_) => Phase::Make,
+        };
+        let mut phase = recorded.unwrap_or(first);
         loop {
-            let mut turn = self.restore(phase, objects, pods, written);
-            let is_done = turn.progress.is_ready()
-                && turn.progress.actions.is_empty()
-                && turn.plan.conflicts.is_empty()
-                && (phase != Phase::Stop || is_stopped(&self.whole.uid, objects, pods));
-            let next = Phase::ALL.into_iter().find(|it| *it > phase);
-            match (is_done, next) {
+            let (mut turn, is_done) = match &self.kind {
+                Kind::Rotate(rotation) => self.rotate(rotation, phase, objects, pods, written),
+                _ => {
+                    let turn = self.restore(phase, objects, pods, written);
+                    let is_gone =
+                        phase != Phase::Stop || is_stopped(&self.whole.uid, objects, pods);
+                    let is_done = turn.is_settled() && is_gone;
+                    (turn, is_done)
+                }
+            };
+            match (is_done, phase.next()) {
                 (true, Some(next)) => phase = next,
                 (true, None) => {
                     turn.end = Some(Ok(()));
@@ -235,6 +292,7 @@ impl Stages {
             progress,
             end,
             message,
+            swaps: Swaps::new(),
         }
     }
 
@@ -278,7 +336,17 @@ impl Stages {
             progress,
             end,
             message,
+            swaps: Swaps::new(),
         }
+    }
+}
+
+impl Turn {
+    /// True if every step is ready, and nothing is left to do.
+    fn is_settled(&self) -> bool {
+        self.progress.is_ready()
+            && self.progress.actions.is_empty()
+            && self.plan.conflicts.is_empty()
     }
 }
 
@@ -383,14 +451,14 @@ fn needed(whole: &Graph) -> Graph {
     }
 }
 
-/// The task of a [`Phase`]; `None` for [`Phase::Stop`] and [`Phase::Start`], which have none.
+/// The task of a [`Phase`] of a backup or a restore; `None` for one that has none.
 fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Option<Step> {
     let (name, word, retries) = match phase {
         Phase::Backup => (BACKUP, "backup", RETRIES),
         // What is wrong with a backup is told at once.
         Phase::Check => (CHECK, "check", 1),
         Phase::Load => (LOAD, "load", RETRIES),
-        Phase::Stop | Phase::Start => return None,
+        _ => return None,
     };
     let mut about = about(cloud, held);
     about["name"] = operation

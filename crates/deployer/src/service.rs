@@ -29,7 +29,7 @@ pub(crate) mod stores;
 use self::definition::{Definition, File};
 use crate::cloud::Cloud;
 use crate::config::{Config, Source};
-use crate::held::Held;
+use crate::held::{Held, halves};
 use crate::parameters::Parameters;
 use crate::project::Service;
 use crate::release::Release;
@@ -49,6 +49,10 @@ impl Service {
         let mut config = configure(self, &cloud.parameters);
         if self == Self::Neutron {
             neutron::place(&mut config, &cloud.namespace);
+        }
+        for store in halves::STORES {
+            let user = held.login(store, self.name()).user;
+            config.log_in_as(store, self.name(), &user);
         }
         if let Some(program) = program {
             config.retain(|section, name| readers::reads(self, program, section, name));

@@ -51,8 +51,8 @@ pub(crate) use self::convert::Convert;
 pub(crate) use self::csi::{CinderCsiPlugin, Csi, CsiCheck, CsiOrphans, GenerateCsi, OnNode};
 pub(crate) use self::deploy::{
     CloudArgs, FaultCommand, On, OpenStack, OpenStackApply, OpenStackBackup, OpenStackConfig,
-    OpenStackDelete, OpenStackFault, OpenStackPlan, OpenStackRestore, OpenStackStatus, OpenStackUp,
-    OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,
+    OpenStackDelete, OpenStackFault, OpenStackPlan, OpenStackRestore, OpenStackRotate,
+    OpenStackStatus, OpenStackUp, OpenStackUpgrade, OpenStackWhy, PlaceArgs, PlanServer,
 };
 pub(crate) use self::documentation::{command, parse};
 pub(crate) use self::generate::{

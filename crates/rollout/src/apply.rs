@@ -3,8 +3,11 @@
 //! A new object is created by a request that fails if the name is taken. Changes are applied with the uid of the
 //! observed object, and deletions have the uid as a precondition: an object that took the place of ours is left.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use deployer::{
-    Action, Cloud, FIELD_MANAGER, Graph, Object, ObjectKind, Progress, Reference, Verb,
+    Action, Cloud, FIELD_MANAGER, Graph, Object, ObjectKind, Password, Progress, Reference, Swap,
+    Swaps, Verb,
 };
 use kube::Client;
 use kube::api::{
@@ -64,6 +67,59 @@ pub(crate) async fn apply(
         delete(&api, reference, there(objects, reference)).await?;
     }
     Ok(Applied::All)
+}
+
+/// Gives Secrets of passwords and keys new content.
+pub(crate) async fn swap_all(
+    client: &Client,
+    cloud: &Cloud,
+    swaps: &Swaps,
+    objects: &[Value],
+) -> Result<Applied, Problem> {
+    for (name, swap) in swaps {
+        let reference = Reference {
+            kind: ObjectKind::Secret,
+            name: (*name).to_owned(),
+        };
+        if let Some(seen) = there(objects, &reference) {
+            self::swap(client, cloud, (&reference, seen), swap).await?;
+        }
+    }
+    match swaps.is_empty() {
+        true => Ok(Applied::All),
+        // The new content wakes the controller again.
+        false => Ok(Applied::Stopped),
+    }
+}
+
+/// Gives a Secret new content, if it is the one that was seen.
+async fn swap(
+    client: &Client,
+    cloud: &Cloud,
+    (reference, seen): (&Reference, &Value),
+    swap: &Swap,
+) -> Result<(), Problem> {
+    let value = |(key, value): (&String, &Option<Password>)| {
+        let encoded = value.as_ref().map(|it| STANDARD.encode(it.expose()));
+        (key.clone(), json!(encoded))
+    };
+    let data: serde_json::Map<String, Value> = swap.iter().map(value).collect();
+    let metadata = &seen["metadata"];
+    let patch = json!({
+        "metadata": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]},
+        "data": data,
+    });
+    let api = api(client, &cloud.namespace, reference.kind);
+    let params = PatchParams::default();
+    match api
+        .patch(&reference.name, &params, &Patch::Merge(patch))
+        .await
+    {
+        Ok(_) => Ok(()),
+        // Somebody was before: what is there now is looked at again.
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(Problem::api(format!("changing {reference}"))(error)),
+    }
 }
 
 fn word(action: &Action) -> &'static str {

@@ -80,6 +80,10 @@ pub(crate) fn next(
     whole: &Graph,
 ) -> Option<Result<Running, String>> {
     let object = unfinished(seen, &cloud.name).into_iter().next()?;
+    if let Some(rotate) = &object.spec.rotate {
+        let stages = Stages::rotation(cloud, held, whole, &rotate.only, rand::random);
+        return Some(Ok(Running { object, stages }));
+    }
     let operation = Operation {
         name: object.name_any(),
         uid: object.uid().unwrap_or_default(),
@@ -89,11 +93,22 @@ pub(crate) fn next(
     Some(stages.map(|stages| Running { object, stages }))
 }
 
-/// The restore that has stopped the programs of a cloud and is not over.
-pub(crate) fn half_restored(seen: &Seen, cloud: &str) -> Option<String> {
-    let mut all = unfinished(seen, cloud).into_iter();
-    let has_begun = |it: &OpenStackOperation| recorded(it).is_some_and(|it| it > Phase::Check);
-    all.find(has_begun).map(|it| it.name_any())
+/// The operation before whose end nothing else begins, in words: a restore that has stopped the programs of a cloud, or a rotation
+/// under way.
+pub(crate) fn first(seen: &Seen, cloud: &str) -> Option<String> {
+    let words = |it: &OpenStackOperation| {
+        let name = it.name_any();
+        match recorded(it)? {
+            Phase::Backup | Phase::Check => None,
+            Phase::Stop | Phase::Load | Phase::Start => Some(format!(
+                "restore {name} has stopped the programs of services"
+            )),
+            Phase::Make | Phase::Use | Phase::Drop | Phase::Verify => Some(format!(
+                "rotation {name} has replaced some of the passwords"
+            )),
+        }
+    };
+    unfinished(seen, cloud).iter().find_map(words)
 }
 
 /// The newest backup of a cloud that was made, and when.
@@ -180,7 +195,7 @@ fn after_look(
         // The report is gone with its Pod when the node is.
         let from = object.spec.restore.as_ref().map(|it| it.from.clone());
         let name = from.unwrap_or_else(|| object.name_any());
-        if end.is_ok() {
+        if end.is_ok() && object.spec.rotate.is_none() {
             status.backup = status.backup.or(Some(name));
         }
     }
@@ -189,10 +204,8 @@ fn after_look(
 
 /// Notes the start or the end of a step.
 fn steps(all: &mut Vec<OperationStep>, stand: &Stand, now: Timestamp) {
-    let is_restore = stand.phase != Phase::Backup;
-    let passed = Phase::ALL.into_iter();
-    let passed = passed.filter(|it| (*it != Phase::Backup) == is_restore && *it <= stand.phase);
-    for phase in passed {
+    let passed = stand.phase.siblings().iter();
+    for phase in passed.filter(|it| **it <= stand.phase) {
         if !all.iter().any(|it| it.name == phase.name()) {
             all.push(OperationStep {
                 name: phase.name().to_owned(),

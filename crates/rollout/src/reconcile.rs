@@ -113,6 +113,7 @@ async fn rolled_out(
     {
         turn = work.turn(seen, &known);
     }
+    turn.stand = turn.stand.map(|it| it.masked(&held));
     // A phase is recorded before its first action; the new status wakes the controller again.
     let applied = match work.is_recorded(&turn) {
         true => {
@@ -127,14 +128,17 @@ async fn rolled_out(
         }
         false => Ok(Applied::Stopped),
     };
+    let applied = match applied {
+        Ok(Applied::All) => {
+            apply::swap_all(&context.client, cloud, &turn.swaps, &seen.objects).await
+        }
+        other => other,
+    };
     let (rejection, next) = match applied {
         Ok(Applied::All | Applied::Stopped) => (None, context.accounts.next(cloud)),
         Err(problem) => (problem.rejection(), Err(problem)),
     };
-    let next = match work
-        .operations(&context.client, seen, cloud, &turn, &held)
-        .await
-    {
+    let next = match work.operations(&context.client, seen, cloud, &turn).await {
         Ok(()) => next,
         Err(problem) => Err(problem),
     };

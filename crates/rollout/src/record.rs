@@ -11,8 +11,8 @@ use k8s_openapi::jiff::Timestamp;
 pub(crate) enum Entry {
     /// Steady state of a release.
     Of(Release),
-    /// A restore under way, in words.
-    Restoring(Release, String),
+    /// A restore or a rotation under way, in words.
+    Operating(Release, String),
     /// Upgrade in progress.
     Upgrade {
         from: Release,
@@ -37,7 +37,7 @@ impl Entry {
             Self::Upgrade {
                 from, to, phase, ..
             } => Some(format!("upgrade from {from} to {to}: {phase}")),
-            Self::Restoring(_, what) => Some(what.clone()),
+            Self::Operating(_, what) => Some(what.clone()),
             Self::Of(_) | Self::Check { .. } => None,
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn recorded(object: &OpenStack) -> Recorded {
 pub(crate) fn next(before: Option<&ReleaseStatus>, entry: &Entry, now: Timestamp) -> ReleaseStatus {
     let mut status = before.cloned().unwrap_or_default();
     let (from, to, phase, is_over, warnings) = match entry {
-        Entry::Of(release) | Entry::Restoring(release, _) => {
+        Entry::Of(release) | Entry::Operating(release, _) => {
             let name = release.name();
             if status.to.as_deref() != Some(name) || status.phase.is_some() {
                 // The cloud was created with this release, or the upgrade was given up.

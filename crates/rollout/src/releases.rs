@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::openstack::UPGRADE_CHECK;
 use api::openstack::v1alpha1::OpenStack;
 use deployer::upgrade::{self, Phase, Recorded, Stages, Standing};
-use deployer::{Cloud, Graph, Held, Parameters, Plan, Progress, Release, Written};
+use deployer::{Cloud, Graph, Held, Parameters, Plan, Progress, Release, Swaps, Written};
 use kube::{Client, ResourceExt as _};
 
 use crate::operations::{self, Running, Stand};
@@ -29,7 +29,7 @@ pub(crate) enum Work {
     Steady(Release, Arc<Graph>),
     /// A cloud with an operation that waits, and the reason.
     Waiting(Release, Arc<Graph>, String),
-    /// A backup or a restore.
+    /// A backup, a restore or a rotation.
     Operation(Release, Box<Running>),
     /// Way to another release.
     Upgrade {
@@ -56,6 +56,8 @@ pub(crate) struct Turn {
     is_over: bool,
     /// How far an operation is.
     pub(crate) stand: Option<Stand>,
+    /// New content of Secrets of passwords and keys.
+    pub(crate) swaps: Swaps,
 }
 
 impl Running {
@@ -75,6 +77,7 @@ impl Running {
                 message: turn.message,
                 report: self.stages.report(&seen.objects, &seen.pods),
             }),
+            swaps: turn.swaps,
         }
     }
 }
@@ -93,24 +96,24 @@ impl Work {
     ) -> Result<Self, Refused> {
         let recorded = recorded(object);
         let wanted = cloud.parameters.release;
-        // Any other work would start programs on half of a database.
-        let restoring = operations::half_restored(seen, &cloud.name);
+        // Any other work would start programs on half of a database, or with passwords that are going.
+        let before = operations::first(seen, &cloud.name);
         let steady = |release| {
             let mut cloud = cloud.clone();
             cloud.parameters.release = release;
             let graph = rendered.of(&cloud, held);
-            match (operations::next(seen, &cloud, held, &graph), &restoring) {
+            match (operations::next(seen, &cloud, held, &graph), &before) {
                 (None, _) => Ok(Self::Steady(release, graph)),
                 (Some(Ok(running)), _) => Ok(Self::Operation(release, Box::new(running))),
                 (Some(Err(why)), None) => Ok(Self::Waiting(release, graph, why)),
-                (Some(Err(why)), Some(name)) => Err(Refused::Conflict(format!(
-                    "restore {name} has stopped the programs of services, and goes on when this is mended: {why}"
+                (Some(Err(why)), Some(before)) => Err(Refused::Conflict(format!(
+                    "{before}, and goes on when this is mended: {why}"
                 ))),
             }
         };
         match upgrade::standing(recorded, wanted, held.uid(), &seen.objects) {
             Standing::Refused(why) => Err(Refused::Conflict(why)),
-            Standing::Upgrade { from, .. } | Standing::Steady(from) if restoring.is_some() => {
+            Standing::Upgrade { from, .. } | Standing::Steady(from) if before.is_some() => {
                 steady(from)
             }
             Standing::Upgrade { from, to, .. } => {
@@ -163,6 +166,7 @@ impl Work {
                     phase: None,
                     is_over: false,
                     stand: None,
+                    swaps: Swaps::new(),
                 };
             }
             Self::Operation(_, running) => return running.turn(seen, known),
@@ -181,6 +185,7 @@ impl Work {
             phase: Some(turn.phase),
             is_over: turn.is_over,
             stand: None,
+            swaps: Swaps::new(),
         }
     }
 
@@ -214,12 +219,9 @@ impl Work {
         seen: &Seen,
         cloud: &Cloud,
         turn: &Turn,
-        held: &Held,
     ) -> Result<(), Problem> {
         let running = match (self, &turn.stand) {
-            (Self::Operation(_, running), Some(stand)) => {
-                Some((&running.object, stand.masked(held)))
-            }
+            (Self::Operation(_, running), Some(stand)) => Some((&running.object, stand.clone())),
             _ => None,
         };
         let waits = match self {
@@ -272,12 +274,22 @@ impl Work {
 }
 
 impl Running {
-    /// Record of a turn: in a restore the cloud is away.
+    /// Record of a turn: in a restore the cloud is away, and in a rotation it has passwords that are going.
     fn entry(&self, release: Release, turn: &Turn) -> Entry {
+        let spec = &self.object.spec;
+        let word = match (&spec.restore, &spec.rotate) {
+            (Some(_), _) => "restore",
+            (_, Some(_)) => "rotation",
+            _ => return Entry::Of(release),
+        };
         match &turn.stand {
-            Some(stand) if self.object.spec.restore.is_some() && stand.end.is_none() => {
-                let name = self.object.name_any();
-                Entry::Restoring(release, format!("restore {name}: {}", stand.phase))
+            Some(stand) if stand.end.is_none() => {
+                let (name, phase) = (self.object.name_any(), stand.phase);
+                let message = match stand.message.as_str() {
+                    "" => String::new(),
+                    message => format!(": {message}"),
+                };
+                Entry::Operating(release, format!("{word} {name}: {phase}{message}"))
             }
             _ => Entry::Of(release),
         }

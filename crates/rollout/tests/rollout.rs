@@ -26,10 +26,14 @@ mod operation;
 mod real;
 #[path = "rollout/real_rabbitmq.rs"]
 mod real_rabbitmq;
+#[path = "rollout/real_rotation.rs"]
+mod real_rotation;
 #[path = "rollout/requests.rs"]
 mod requests;
 #[path = "rollout/role.rs"]
 mod role;
+#[path = "rollout/rotate.rs"]
+mod rotate;
 #[path = "rollout/secrecy.rs"]
 mod secrecy;
 #[path = "rollout/trouble.rs"]

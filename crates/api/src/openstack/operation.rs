@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
     version = "v1alpha1",
     kind = "OpenStackOperation",
     plural = "openstackoperations",
-    doc = "One-shot work on an OpenStack cloud of the namespace: a backup or a restore. Operations run one after the other, the oldest first.",
+    doc = "One-shot work on an OpenStack cloud of the namespace: a backup, a restore or a rotation. Operations run one after the other, the oldest first.",
     namespaced,
     status = "OpenStackOperationStatus",
     derive = "PartialEq",
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[schemars(extend("x-kubernetes-validations" = [
     {"rule": "self == oldSelf", "message": "an operation cannot be changed: make another one"},
-    {"rule": "has(self.backup) != has(self.restore)", "message": "an operation is a backup or a restore"},
+    {"rule": "[has(self.backup), has(self.restore), has(self.rotate)].exists_one(it, it)", "message": "an operation is a backup, a restore or a rotation"},
 ]))]
 pub struct OpenStackOperationSpec {
     /// Name of the OpenStack object in the namespace, such as `cloud`. Required.
@@ -42,6 +42,9 @@ pub struct OpenStackOperationSpec {
     /// Restore of a backup in place of what the cloud has. Its programs are away until it is loaded. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
+    /// Rotation of passwords and keys: the other half of each account is made, programs go over to it, and the former one is refused. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<Rotate>,
 }
 
 /// Backup of a cloud ([`OpenStackOperationSpec::backup`]).
@@ -58,6 +61,37 @@ pub struct Restore {
     #[schemars(extend("pattern" = "^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$"))]
     pub from: String,
 }
+
+/// A rotation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rotate {
+    /// Accounts that are rotated, such as `database-nova`, stores, such as `database` with all of its accounts, or the keys `fernet` and `credential` of Keystone. Default: everything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("items" = {"type": "string", "enum": ROTATED}, "x-kubernetes-list-type" = "set"))]
+    pub only: Vec<String>,
+}
+
+/// Names of what a [`Rotate`] rotates: stores, keys of Keystone, and accounts in the stores.
+pub const ROTATED: [&str; 17] = [
+    "database",
+    "messaging",
+    "identity",
+    "credential",
+    "fernet",
+    "database-glance",
+    "database-keystone",
+    "database-neutron",
+    "database-nova",
+    "database-placement",
+    "identity-admin",
+    "identity-glance",
+    "identity-neutron",
+    "identity-nova",
+    "identity-placement",
+    "messaging-neutron",
+    "messaging-nova",
+];
 
 /// The state of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +112,7 @@ pub struct OpenStackOperationStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<crate::shape::Time>")]
     pub finished: Option<Time>,
-    /// Steps that have begun, in order: `Backup`, or `Check`, `Stop`, `Load` and `Start`.
+    /// Steps that have begun, in order: `Backup`; or `Check`, `Stop`, `Load` and `Start`; or `Make`, `Use`, `Drop` and `Verify`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub steps: Vec<OperationStep>,

@@ -1,6 +1,6 @@
 //! Virtual hosts, users and permissions of RabbitMQ.
 //!
-//! Each service has a virtual host and a user of its name, with all rights there. Both carry the uid of the cloud as a
+//! Each service has a virtual host of its name and a user, or two in a rotation, with all rights there. Both carry the uid of the cloud as a
 //! tag, which RabbitMQ keeps from 3.8 on and which grants nothing; permissions have no tags and are those of their user.
 //! A PUT of the management API creates or replaces, and its tags come with the same request, so that nothing of ours is
 //! ever there without them.
@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{AccountPlan, AccountWrite, mark, segment};
+use crate::held::halves::Login;
 use crate::object::Password;
 
 /// The account of the controller, which the broker makes when its volume is empty (`default_user`).
@@ -35,8 +36,8 @@ pub struct Broker {
     pub(crate) uid: String,
     /// The password of the controller.
     pub(crate) admin: Password,
-    /// The passwords of the services, by the names of their users and virtual hosts.
-    pub(crate) accounts: BTreeMap<String, Password>,
+    /// The logins of the services, by the names of their virtual hosts.
+    pub(crate) accounts: BTreeMap<String, Vec<Login>>,
 }
 
 /// What RabbitMQ has.
@@ -159,10 +160,12 @@ impl Broker {
             };
         }
         let mut writes = Vec::new();
-        for (name, password) in &self.accounts {
+        for (name, logins) in &self.accounts {
             writes.extend(host(name, seen, &tag));
-            writes.extend(user(name, password, seen, &tag));
-            writes.extend(permission(name, seen));
+            for login in logins {
+                writes.extend(user(login, seen, &tag));
+                writes.extend(permission(name, &login.user, seen));
+            }
         }
         writes.extend(self.removed(seen, &tag));
         AccountPlan {
@@ -173,14 +176,13 @@ impl Broker {
 
     /// What has a wanted name without the tag of this cloud.
     fn conflicts(&self, seen: &BrokerSeen, tag: &str) -> Vec<String> {
-        let hosts = seen
-            .hosts
-            .iter()
-            .map(|it| ("virtual host", &it.name, &it.tags));
-        let users = seen.users.iter().map(|it| ("user", &it.name, &it.tags));
-        let foreign = hosts
-            .chain(users)
-            .filter(|(_, name, tags)| self.accounts.contains_key(*name) && !tags.has(tag));
+        let hosts = seen.hosts.iter();
+        let hosts = hosts.filter(|it| self.accounts.contains_key(&it.name));
+        let hosts = hosts.map(|it| ("virtual host", &it.name, &it.tags));
+        let users = seen.users.iter();
+        let users = users.filter(|it| self.host_of(&it.name).is_some());
+        let users = users.map(|it| ("user", &it.name, &it.tags));
+        let foreign = hosts.chain(users).filter(|(.., tags)| !tags.has(tag));
         let words = foreign.map(|(kind, name, _)| {
             format!("RabbitMQ: {kind} {name} is there and is not of this cloud: it has no tag {tag}. Delete it, or give it that tag")
         });
@@ -192,7 +194,7 @@ impl Broker {
         let rights = seen
             .permissions
             .iter()
-            .filter(|it| self.accounts.contains_key(&it.user) && it.vhost != it.user);
+            .filter(|it| self.host_of(&it.user).is_some_and(|host| host != it.vhost));
         let mut writes: Vec<AccountWrite> = rights
             .map(|it| AccountWrite {
                 method: "DELETE",
@@ -204,11 +206,11 @@ impl Broker {
                 ),
             })
             .collect();
-        let unwanted =
-            |name: &String, tags: &Tags| tags.has(tag) && !self.accounts.contains_key(name);
-        let users = seen.users.iter().filter(|it| unwanted(&it.name, &it.tags));
+        let users = seen.users.iter();
+        let users = users.filter(|it| it.tags.has(tag) && self.host_of(&it.name).is_none());
         let users = users.map(|it| ("user", "users", &it.name));
-        let hosts = seen.hosts.iter().filter(|it| unwanted(&it.name, &it.tags));
+        let hosts = seen.hosts.iter();
+        let hosts = hosts.filter(|it| it.tags.has(tag) && !self.accounts.contains_key(&it.name));
         let hosts = hosts.map(|it| ("virtual host", "vhosts", &it.name));
         writes.extend(users.chain(hosts).map(|(kind, path, name)| AccountWrite {
             method: "DELETE",
@@ -217,6 +219,13 @@ impl Broker {
             doing: format!("deleting {kind} {name}"),
         }));
         writes
+    }
+
+    /// The virtual host of a desired user.
+    fn host_of(&self, user: &str) -> Option<&str> {
+        let mut all = self.accounts.iter();
+        let (host, _) = all.find(|(_, logins)| logins.iter().any(|it| it.user == user))?;
+        Some(host)
     }
 }
 
@@ -233,8 +242,12 @@ fn host(name: &str, seen: &BrokerSeen, tag: &str) -> Option<AccountWrite> {
     ))
 }
 
-fn user(name: &str, password: &Password, seen: &BrokerSeen, tag: &str) -> Option<AccountWrite> {
-    let there = seen.users.iter().find(|it| it.name == name);
+fn user(login: &Login, seen: &BrokerSeen, tag: &str) -> Option<AccountWrite> {
+    let Login {
+        user: name,
+        password,
+    } = login;
+    let there = seen.users.iter().find(|it| it.name == *name);
     // Tags of users are also roles in the management API, of which a service needs none.
     let right = there.is_some_and(|it| it.tags.names() == [tag] && it.accepts(password));
     let verb = match there {
@@ -247,9 +260,9 @@ fn user(name: &str, password: &Password, seen: &BrokerSeen, tag: &str) -> Option
     Some(put(path, &body, format!("{verb} user {name}")))
 }
 
-fn permission(name: &str, seen: &BrokerSeen) -> Option<AccountWrite> {
+fn permission(host: &str, user: &str, seen: &BrokerSeen) -> Option<AccountWrite> {
     let mut all = seen.permissions.iter();
-    let there = all.find(|it| it.user == name && it.vhost == name);
+    let there = all.find(|it| it.user == user && it.vhost == host);
     let right = there.is_some_and(|it| {
         [&it.configure, &it.write, &it.read]
             .into_iter()
@@ -259,8 +272,8 @@ fn permission(name: &str, seen: &BrokerSeen) -> Option<AccountWrite> {
         return None;
     }
     let body = json!({"configure": EVERYTHING, "write": EVERYTHING, "read": EVERYTHING});
-    let doing = format!("granting user {name} all rights in virtual host {name}");
-    Some(put(permission_path(name, name), &body, doing))
+    let doing = format!("granting user {user} all rights in virtual host {host}");
+    Some(put(permission_path(host, user), &body, doing))
 }
 
 fn permission_path(host: &str, user: &str) -> String {

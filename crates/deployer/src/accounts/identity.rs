@@ -37,6 +37,8 @@ pub struct Identity {
     pub(crate) uid: String,
     /// The password of the controller.
     pub(crate) admin: Password,
+    /// The password that the controller gets, in a rotation.
+    pub(crate) next: Option<Password>,
     /// The region of all endpoints.
     pub(crate) region: String,
     /// The passwords of the services, by the names of their users.
@@ -73,14 +75,21 @@ impl Identity {
     /// The path of logins.
     pub const TOKENS: &str = "/v3/auth/tokens";
 
-    /// The body of the login of the controller.
-    pub fn login(&self) -> Password {
-        login(ADMIN, &self.admin, Some(ADMIN))
+    /// The bodies of the login of the controller, of which Keystone accepts one: with its password, and with the one that it gets.
+    pub fn logins(&self) -> Vec<Password> {
+        let passwords = std::iter::once(&self.admin).chain(&self.next);
+        passwords
+            .map(|password| login(ADMIN, password, Some(ADMIN)))
+            .collect()
     }
 
     /// The body of the login of a service, which tells whether its password is right.
     pub fn trial(&self, user: &str) -> Option<Password> {
-        Some(login(user, self.users.get(user)?, None))
+        let password = match user {
+            ADMIN => self.next.as_ref()?,
+            user => self.users.get(user)?,
+        };
+        Some(login(user, password, None))
     }
 
     /// The lists that are read first.
@@ -105,7 +114,8 @@ impl Identity {
     pub fn tried(&self, seen: &IdentitySeen) -> Vec<String> {
         let users = self.users.keys();
         let tried = users.filter(|name| self.user(seen, name).is_some_and(|it| it.enabled));
-        tried.cloned().collect()
+        let admin = self.next.as_ref().map(|_| ADMIN.to_owned());
+        tried.cloned().chain(admin).collect()
     }
 
     /// What to do about a rejected login of the controller.
@@ -136,10 +146,27 @@ impl Identity {
         }
         writes.extend(self.bootstrap_endpoints(seen));
         writes.extend(self.removed(seen));
+        writes.extend(self.administrator(seen));
         AccountPlan {
             writes,
             conflicts: vec![],
         }
+    }
+
+    /// The next password of the administrator. Keystone ends its tokens by that, so that nothing is written after it.
+    fn administrator(&self, seen: &IdentitySeen) -> Option<AccountWrite> {
+        let next = self.next.as_ref()?;
+        let mut users = seen.users.iter();
+        let admin = users.find(|it| it.name == ADMIN)?;
+        let password = json!({"password": next.expose()});
+        seen.rejected
+            .contains(ADMIN)
+            .then(|| change("users", "user", &admin.id, password, ADMIN))
+    }
+
+    /// True if a write ends the token of the controller.
+    pub fn ends_token(write: &AccountWrite) -> bool {
+        write.doing == format!("changing user {ADMIN}: password")
     }
 
     /// The writes of a plan in rounds, each after the one before it: those of a round do not depend on each other. What is
@@ -147,6 +174,7 @@ impl Identity {
     pub fn rounds(writes: &[AccountWrite]) -> impl Iterator<Item = &[AccountWrite]> {
         writes.chunk_by(|one, next| {
             one.method == next.method
+                && !Self::ends_token(next)
                 && (one.method != "DELETE" || collection(one) == collection(next))
         })
     }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn counter() -> impl FnMut() -> u8 {
+pub(crate) fn counter() -> impl FnMut() -> u8 {
     let mut next = 0_u8;
     move || {
         next = next.wrapping_add(1);
@@ -11,7 +11,7 @@ fn counter() -> impl FnMut() -> u8 {
 }
 
 /// The Secrets as the cluster has them.
-fn stored(held: &Held, cloud: &str) -> Vec<Json> {
+pub(crate) fn stored(held: &Held, cloud: &str) -> Vec<Json> {
     use base64::engine::general_purpose::STANDARD;
     SECRETS
         .iter()
@@ -26,6 +26,22 @@ fn stored(held: &Held, cloud: &str) -> Vec<Json> {
                 "annotations": {GENERATED: Held::generated(name)}}, "data": data})
         })
         .collect()
+}
+
+/// The cloud after a swap of a Secret.
+pub(crate) fn swapped(held: &Held, secret: &str, swap: &halves::Swap) -> Held {
+    use base64::engine::general_purpose::STANDARD;
+    let mut objects = stored(held, "cloud");
+    let mut all = objects.iter_mut();
+    let object = all.find(|it| it["metadata"]["name"] == secret).unwrap();
+    let data = object["data"].as_object_mut().unwrap();
+    for (key, value) in swap {
+        match value {
+            Some(value) => data.insert(key.clone(), STANDARD.encode(value.expose()).into()),
+            None => data.remove(key),
+        };
+    }
+    Held::complete("cloud", &objects, || unreachable!("nothing is made anew"))
 }
 
 #[test]

@@ -262,7 +262,7 @@ impl File {
 }
 
 /// A command from its words.
-pub(super) fn command(words: &[&str]) -> Vec<String> {
+pub(crate) fn command(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 

@@ -6,6 +6,7 @@ use super::definition::{
 };
 use super::mark::Marked;
 use crate::held::Held;
+use crate::held::halves::Login;
 use crate::parameters::Parameters;
 
 const USER: &str = "mysql";
@@ -136,10 +137,16 @@ pub(super) fn client(held: &Held) -> File {
 fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     let mut sql = String::new();
     for (service, database) in databases {
-        let password = held.password(&format!("database-{service}"));
         sql += &format!("CREATE DATABASE IF NOT EXISTS `{database}` CHARACTER SET utf8mb3;\n");
-        sql += &account(service, password.expose());
-        sql += &format!("GRANT ALL ON `{database}`.* TO '{service}'@'%';\n");
+        for Login { user, password } in held.logins("database", service) {
+            sql += &account(&user, password.expose());
+            sql += &format!("GRANT ALL ON `{database}`.* TO '{user}'@'%';\n");
+        }
+    }
+    let dropped = held.dropped().into_iter();
+    for (_, Login { user, .. }) in dropped.filter(|(it, _)| it.starts_with("database-")) {
+        // Connections outlive their account.
+        sql += &format!("DROP USER IF EXISTS '{user}'@'%';\nKILL USER '{user}'@'%';\n");
     }
     Task {
         name: "databases",

@@ -6,6 +6,10 @@ use crate::held::Held;
 
 /// The database.
 pub(crate) const DATABASE: &str = "mariadb:3306";
+/// The message broker.
+pub(crate) const BROKER: &str = "rabbitmq:5672";
+/// The API of Keystone.
+pub(crate) const IDENTITY: &str = "http://keystone:5000/v3";
 /// The cache.
 pub(crate) const CACHE: &str = "memcached:11211";
 

@@ -51,6 +51,11 @@ pub(crate) enum OpenStack {
     /// Makes an OpenStackOperation, shows its steps and waits. A backup of another cloud, of another release or with
     /// other keys, and one that is broken, is refused before anything changes.
     Restore(OpenStackRestore),
+    /// Replace passwords and keys of a cloud while it runs. At the end, a login with each former password was refused.
+    ///
+    /// Makes an OpenStackOperation, shows its steps and waits. Programs restart one after the other; interrupted, the
+    /// controller goes on. The administrator's clouds.yaml is another one afterwards.
+    Rotate(OpenStackRotate),
     /// Create or change a cloud, if its plan is still the one that `openstack plan` showed. The controller then
     /// carries it out.
     Apply(OpenStackApply),
@@ -222,6 +227,21 @@ pub(crate) struct OpenStackRestore {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OpenStackRotate {
+    #[command(flatten)]
+    pub(crate) cloud: CloudArgs,
+    /// Stores, such as `database` with all of its accounts, accounts, such as `identity-nova`, or the keys `fernet` and
+    /// `credential` of Keystone [default: everything].
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', value_parser = rotated())]
+    pub(crate) only: Vec<String>,
+    /// How long to wait, such as `90s` or `30m`. The controller goes on afterwards.
+    #[arg(long, default_value = "60m", value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct OpenStackStatus {
     #[command(flatten)]
     pub(crate) cloud: CloudArgs,
@@ -332,6 +352,10 @@ pub(crate) struct OpenStackConfig {
 
 fn services() -> Vec<&'static str> {
     deployer::Service::ALL.map(deployer::Service::name).to_vec()
+}
+
+fn rotated() -> Vec<&'static str> {
+    api::openstack::operation::ROTATED.to_vec()
 }
 
 fn releases() -> Vec<&'static str> {

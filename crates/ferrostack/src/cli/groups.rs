@@ -57,6 +57,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
             "cloud",
             "backup",
             "backup_name",
+            "only",
             "switch_cloud",
             "install_ccm",
             "keystone_auth",

@@ -67,6 +67,9 @@ impl<'a> Keystone<'a> {
             if !answer.status.is_success() && !gone {
                 return Err(failed(&answer, &write.doing));
             }
+            if Identity::ends_token(write) {
+                self.token = None;
+            }
         }
         Ok(())
     }
@@ -108,9 +111,16 @@ impl<'a> Keystone<'a> {
             return Ok(token.clone());
         }
         let doing = "logging in as admin";
-        let login = self.identity.login();
-        let answer = self.port.send(&log_in(Some(&login))).await;
-        let answer = answer.map_err(|why| unanswered(doing, &why))?;
+        let mut logins = self.identity.logins().into_iter();
+        let answer = loop {
+            let login = logins.next();
+            let answer = self.port.send(&log_in(login.as_ref())).await;
+            let answer = answer.map_err(|why| unanswered(doing, &why))?;
+            // In a rotation Keystone has one password or the other.
+            if answer.status != StatusCode::UNAUTHORIZED || logins.len() == 0 {
+                break answer;
+            }
+        };
         if answer.status == StatusCode::UNAUTHORIZED {
             let advice = Identity::advice();
             return Err(format!("{}. {advice}", failed(&answer, doing)));

@@ -16,7 +16,7 @@ const PROGRAMS: [&str; 3] = ["keystone-api", "nova-api", "nova-compute"];
 /// Programs that stay.
 const STORES: [&str; 5] = ["mariadb", "rabbitmq", "memcached", "ovn-nb", "edge"];
 
-fn ending(status: i32, log: &str) -> Option<Ending> {
+pub(crate) fn ending(status: i32, log: &str) -> Option<Ending> {
     Some(Ending {
         status,
         log: log.to_owned(),
@@ -39,7 +39,7 @@ impl World {
         self.management.apply([claim]).await;
     }
 
-    async fn ask(&self, name: &str, what: Value) {
+    pub(crate) async fn ask(&self, name: &str, what: Value) {
         self.management.create(operation(name, what)).await;
     }
 
@@ -49,13 +49,13 @@ impl World {
         self.operated("first", "Pending", "spec.backup").await;
     }
 
-    async fn operation(&self, name: &str) -> Value {
+    pub(crate) async fn operation(&self, name: &str) -> Value {
         let api = self.management.api::<OpenStackOperation>();
         serde_json::to_value(api.get(name).await.unwrap()).unwrap()["status"].clone()
     }
 
     /// Waits until an operation is in a phase with this in its message, and returns its status.
-    async fn operated(&self, name: &str, phase: &str, message: &str) -> Value {
+    pub(crate) async fn operated(&self, name: &str, phase: &str, message: &str) -> Value {
         eventually(&format!("operation {name} to be {phase}"), || async {
             let status = self.operation(name).await;
             let text = status["message"].as_str().unwrap_or_default();
@@ -73,12 +73,12 @@ impl World {
     }
 
     /// Asserts that nothing of an operation is left in the cloud.
-    async fn assert_forgotten(&self) {
+    pub(crate) async fn assert_forgotten(&self) {
         self.ready().await;
         eventually("tasks of operations to be gone", || async {
             let owned = self.owned().await;
             let left = owned.iter().find(|it| {
-                ["backup", "restore-", "operation-"]
+                ["backup", "restore-", "operation-", "rotation-"]
                     .iter()
                     .any(|word| it.contains(word))
             });
@@ -89,7 +89,7 @@ impl World {
     }
 }
 
-fn operation(name: &str, what: Value) -> Value {
+pub(crate) fn operation(name: &str, what: Value) -> Value {
     let mut spec = json!({"openstack": CLOUD});
     spec.as_object_mut()
         .unwrap()
@@ -98,7 +98,7 @@ fn operation(name: &str, what: Value) -> Value {
         "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
 }
 
-fn names(status: &Value) -> Vec<&str> {
+pub(crate) fn names(status: &Value) -> Vec<&str> {
     let steps = status["steps"].as_array().unwrap().iter();
     steps
         .inspect(|it| assert!(it["seconds"].is_i64(), "{status}"))
@@ -315,7 +315,7 @@ async fn an_operation_cannot_be_changed_and_is_one_thing() {
         let refused = api.create(&PostParams::default(), &object).await;
         let refused = refused.unwrap_err().to_string();
         assert!(
-            refused.contains("an operation is a backup or a restore"),
+            refused.contains("an operation is a backup, a restore or a rotation"),
             "{refused}"
         );
     }

@@ -14,18 +14,20 @@ use crate::real::{Processes, account, asked, free_port};
 use crate::world::{World, looked};
 
 /// Where Debian has it. `FERROSTACK_RABBITMQ` names another one.
-const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
+pub(crate) const SERVER: &str = "/usr/lib/rabbitmq/bin/rabbitmq-server";
 const EPMD: &str = "/usr/bin/epmd";
 
-struct Rabbit {
-    address: SocketAddr,
+pub(crate) struct Rabbit {
+    pub(crate) address: SocketAddr,
+    /// The port of AMQP.
+    pub(crate) broker: u16,
     login: String,
     _processes: Processes,
     _directory: tempfile::TempDir,
 }
 
 impl Rabbit {
-    fn start(server: &str, password: &str) -> Self {
+    pub(crate) fn start(server: &str, password: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         let [amqp, management, distribution, mapper] = [(); 4].map(|()| free_port());
@@ -61,6 +63,7 @@ impl Rabbit {
         command.env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", loopback);
         processes.start(command.envs(mapped));
         Self {
+            broker: amqp,
             address: SocketAddr::from(([127, 0, 0, 1], management)),
             login: STANDARD.encode(format!("ferrostack:{password}")),
             _processes: processes,
@@ -68,7 +71,7 @@ impl Rabbit {
         }
     }
 
-    fn asked(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+    pub(crate) fn asked(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
         self.asked_by(&self.login, method, path, body)
     }
 
@@ -89,6 +92,18 @@ impl Rabbit {
         answer.map(|(status, _, body)| (status, body))
     }
 
+    /// Waits for the first answer.
+    pub(crate) async fn answers(&self) {
+        eventually("RabbitMQ", || async {
+            let answer = self.asked("GET", "/api/overview", &Value::Null);
+            let version = answer.map(|it| it.1["rabbitmq_version"].clone());
+            version
+                .filter(Value::is_string)
+                .ok_or("it does not answer".to_owned())
+        })
+        .await;
+    }
+
     fn changed(&self, method: &str, path: &str, body: &Value) {
         let answer = self.asked(method, path, body);
         assert!(
@@ -99,13 +114,20 @@ impl Rabbit {
 
     /// Checks that nova may do everything in its virtual host, with the password of the services.
     fn serves(&self, password: &str) -> Result<(), String> {
-        let nova = STANDARD.encode(format!("nova:{password}"));
+        self.serves_user("nova", password)
+    }
+
+    /// Checks that a user may do everything in the virtual host of nova.
+    pub(crate) fn serves_user(&self, user: &str, password: &str) -> Result<(), String> {
+        let nova = STANDARD.encode(format!("{user}:{password}"));
         // RabbitMQ looks at the password first, and then finds that a service has no business in the management API.
         let known = self.asked_by(&nova, "GET", "/api/whoami", &Value::Null);
         let reason = known.as_ref().map(|it| &it.1["reason"]);
         let is_known = reason.is_some_and(|it| it == "Not management user");
-        let rights = self.asked("GET", "/api/permissions/nova/nova", &Value::Null);
-        let all = json!({"user": "nova", "vhost": "nova", "configure": ".*", "write": ".*", "read": ".*"});
+        let path = format!("/api/permissions/nova/{user}");
+        let rights = self.asked("GET", &path, &Value::Null);
+        let all =
+            json!({"user": user, "vhost": "nova", "configure": ".*", "write": ".*", "read": ".*"});
         let serves = is_known && rights == Some((200, all));
         serves.then_some(()).ok_or(format!("{known:?} {rights:?}"))
     }
@@ -127,14 +149,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
     world.create(json!({"release": "2026.1"})).await;
     world.condition(ACCOUNTS_WRITTEN, "False").await;
     let rabbit = Rabbit::start(&server, &account(&world, "messaging-admin").await);
-    eventually("RabbitMQ", || async {
-        let answer = rabbit.asked("GET", "/api/overview", &Value::Null);
-        let version = answer.map(|it| it.1["rabbitmq_version"].clone());
-        version
-            .filter(Value::is_string)
-            .ok_or("it does not answer".to_owned())
-    })
-    .await;
+    rabbit.answers().await;
     world.programs.lead_to("rabbitmq", rabbit.address);
     world.programs.guard(None);
     world.ready().await;

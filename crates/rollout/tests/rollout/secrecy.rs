@@ -3,8 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use api::openstack::operation::OpenStackOperation;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube::api::ListParams;
 use serde_json::json;
 use simulator::nodes::{Ending, Gate};
 
@@ -114,19 +116,27 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
         message.contains(r#""password":"********""#),
         "it is not masked"
     );
+    assert_hidden(&world, &captured, &passwords, "cannot connect").await;
+}
 
+/// Asserts that no object but Secrets and no log has one of these passwords. Programs have printed them after `quoted`.
+async fn assert_hidden(world: &World, captured: &Captured, passwords: &[String], quoted: &str) {
     let mut texts = vec![serde_json::to_string(&world.cloud().await).unwrap()];
     texts.push(String::from_utf8_lossy(&captured.0.lock().unwrap()).into_owned());
+    let operations = world.management.api::<OpenStackOperation>();
+    for operation in operations.list(&ListParams::default()).await.unwrap() {
+        texts.push(serde_json::to_string(&operation).unwrap());
+    }
     for (group, kind) in KINDS {
         for mut object in world.list(group, kind).await {
             // The status of the Pod quotes the program's output.
-            if kind == "Pod" && object.to_string().contains("cannot connect") {
+            if kind == "Pod" && object.to_string().contains(quoted) {
                 object.as_object_mut().unwrap().remove("status");
             }
             texts.push(object.to_string());
         }
     }
-    for password in &passwords {
+    for password in passwords {
         let encoded = STANDARD.encode(password);
         for text in &texts {
             let found = text.find(password.as_str()).or_else(|| text.find(&encoded));
@@ -134,4 +144,47 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
             assert_eq!(near, None, "a password follows this text");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rotation_tells_neither_former_nor_new_passwords() {
+    let captured = Captured::default();
+    let writer = captured.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter("rollout=trace,operator=trace,deployer=trace")
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let world = World::open().await;
+    let _controller = world.controller();
+    world.create(json!({"release": "2026.1"})).await;
+    world.ready().await;
+    let former = passwords(&world).await;
+    let log = format!("cannot log in with {}", former.join(" or "));
+    let ending = Ending { status: 1, log };
+    world
+        .faults
+        .container_ends("databases", Some(ending.clone()));
+    world.faults.container_ends("rotation-check", Some(ending));
+    let only = ["database", "messaging", "identity"];
+    let rotate = json!({"rotate": {"only": only}});
+    world.ask("first", rotate).await;
+    let quoted = "cannot log in with ********";
+    world.operated("first", "Running", quoted).await;
+    let mut all = former;
+    all.extend(passwords(&world).await);
+    world.tried_again("first", "databases").await;
+    let quoted = format!("ended with exit status 1: {quoted}");
+    world
+        .operated("first", "Running", "rotation-check: Job")
+        .await;
+    testbed::eventually("the end of the log, masked", || async {
+        let why = world.condition(rollout::READY, "False").await;
+        let is_so = why.contains("rotation-check: Job") && why.contains(&quoted);
+        is_so.then_some(()).ok_or("it is not there".to_owned())
+    })
+    .await;
+    all.extend(passwords(&world).await);
+    all.retain(|it| it.len() >= 32);
+    assert_hidden(&world, &captured, &all, "cannot log in").await;
 }

@@ -7,8 +7,15 @@ const HASHES: [&str; 2] = [
     "mcAAJLtcMfyCk58Fwsr4VWifhshrElsk+ioJMMIKZTYiCGFb",
 ];
 
+fn login(user: &str) -> Login {
+    Login {
+        user: user.to_owned(),
+        password: Password::new("secretpw"),
+    }
+}
+
 fn broker(names: &[&str]) -> Broker {
-    let account = |name: &&str| ((*name).to_owned(), Password::new("secretpw"));
+    let account = |name: &&str| ((*name).to_owned(), vec![login(name)]);
     Broker {
         uid: "0123".to_owned(),
         admin: Password::new("admin"),
@@ -162,6 +169,38 @@ fn what_is_no_longer_wanted_is_removed_and_what_is_not_ours_is_left() {
     ];
     assert_eq!(doing(&plan), expected);
     assert_eq!(plan.writes[0].path, "/api/permissions/%2F/nova");
+}
+
+#[test]
+fn a_host_has_both_halves_of_an_account_and_loses_the_one_that_is_not_wanted() {
+    let mut both = broker(&["nova"]);
+    both.accounts
+        .insert("nova".to_owned(), vec![login("nova-b"), login("nova")]);
+    let plan = planned(&both, complete(&["nova"]));
+    let expected = [
+        "creating user nova-b",
+        "granting user nova-b all rights in virtual host nova",
+    ];
+    assert_eq!(doing(&plan), expected);
+    let mut answers = complete(&["nova", "nova-b"]);
+    answers[0].as_array_mut().unwrap().remove(1);
+    answers[2][1]["vhost"] = "nova".into();
+    assert_eq!(planned(&both, answers.clone()), AccountPlan::default());
+    let mut second = both.clone();
+    second
+        .accounts
+        .insert("nova".to_owned(), vec![login("nova-b")]);
+    assert_eq!(
+        doing(&planned(&second, answers.clone())),
+        ["deleting user nova"]
+    );
+    // A user of somebody else.
+    answers[1][1]["tags"] = json!([]);
+    let conflicts = planned(&both, answers).conflicts;
+    assert!(
+        conflicts[0].contains("user nova-b is there"),
+        "{conflicts:?}"
+    );
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn identity() -> Identity {
     Identity {
         uid: "0123".to_owned(),
         admin: Password::new("adminpw"),
+        next: None,
         region: "One".to_owned(),
         users: [("nova".to_owned(), Password::new("secretpw"))].into(),
         catalogue: [("compute".to_owned(), url("nova"))].into(),
@@ -273,7 +274,7 @@ fn answers_of_another_form_are_errors_without_their_values() {
 
 #[test]
 fn a_login_names_user_domain_and_project() {
-    let body: Json = serde_json::from_str(identity().login().expose()).unwrap();
+    let body: Json = serde_json::from_str(identity().logins()[0].expose()).unwrap();
     let user = json!({"name": "admin", "domain": {"id": "default"}, "password": "adminpw"});
     assert_eq!(body["auth"]["identity"]["password"]["user"], user);
     assert_eq!(body["auth"]["scope"]["project"]["name"], "admin");

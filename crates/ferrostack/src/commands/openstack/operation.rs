@@ -1,22 +1,22 @@
-//! `openstack backup` and `openstack restore`: an operation on a cloud is made, shown and waited for.
+//! `openstack backup`, `openstack restore` and `openstack rotate`: an operation on a cloud is made, shown and waited for.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use api::openstack::operation::{
     Backup, FAILED, OpenStackOperation, OpenStackOperationSpec, OpenStackOperationStatus, Restore,
-    SUCCEEDED,
+    Rotate, SUCCEEDED,
 };
 use api::openstack::v1alpha1::OpenStack;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::place;
-use crate::cli::{CloudArgs, OpenStackBackup, OpenStackRestore, Output};
+use crate::cli::{CloudArgs, OpenStackBackup, OpenStackRestore, OpenStackRotate, Output};
 use crate::environment::Environment;
 
 /// The pause between two looks.
@@ -25,12 +25,20 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Command, and the form of its output.
 struct Asked<'a> {
     cloud: &'a CloudArgs,
-    /// The name of the operation; without it one is made from the time.
-    name: Option<&'a str>,
-    /// The backup that is loaded; `None` for a backup.
-    from: Option<&'a str>,
+    what: What<'a>,
     timeout: Duration,
     output: Output,
+}
+
+/// Work of the operation.
+#[derive(Clone, Copy)]
+enum What<'a> {
+    /// A backup of this name; without it one is made from the time.
+    Backup(Option<&'a str>),
+    /// A restore of this backup.
+    Restore(&'a str),
+    /// A rotation of these accounts; of all without any.
+    Rotate(&'a [String]),
 }
 
 /// Makes a backup of a cloud.
@@ -42,8 +50,7 @@ pub(crate) async fn backup(
 ) -> anyhow::Result<()> {
     let asked = Asked {
         cloud: &args.cloud,
-        name: args.backup_name.as_deref(),
-        from: None,
+        what: What::Backup(args.backup_name.as_deref()),
         timeout: args.timeout,
         output: args.output.output,
     };
@@ -59,8 +66,23 @@ pub(crate) async fn restore(
 ) -> anyhow::Result<()> {
     let asked = Asked {
         cloud: &args.cloud,
-        name: None,
-        from: Some(&args.backup),
+        what: What::Restore(&args.backup),
+        timeout: args.timeout,
+        output: args.output.output,
+    };
+    asked.run(environment, &shutdown, &say).await
+}
+
+/// Rotates the passwords of a cloud.
+pub(crate) async fn rotate(
+    args: &OpenStackRotate,
+    environment: &Environment,
+    shutdown: CancellationToken,
+    say: impl Fn(&str),
+) -> anyhow::Result<()> {
+    let asked = Asked {
+        cloud: &args.cloud,
+        what: What::Rotate(&args.only),
         timeout: args.timeout,
         output: args.output.output,
     };
@@ -77,12 +99,15 @@ impl Asked<'_> {
         let client = place::client(&self.cloud.place, environment).await?;
         self.judged(&client, environment).await?;
         let api: Api<OpenStackOperation> = Api::namespaced(client, &self.cloud.namespace);
+        if let What::Rotate(_) = self.what {
+            self.alone(&api).await?;
+        }
         let object = self.object(Timestamp::now());
         let created = api.create(&PostParams::default(), &object).await;
         let created = match created {
             Ok(created) => created,
             Err(kube::Error::Api(status)) if status.is_already_exists() => bail!(
-                "there is an operation {} already: give the backup another name",
+                "there is an operation {} already: give it another name, or try again",
                 object.name_any()
             ),
             Err(kube::Error::Api(status)) => bail!("nothing is begun: {}", status.message),
@@ -103,7 +128,12 @@ impl Asked<'_> {
                 environment.program
             );
         };
-        if cloud.spec.backup.is_none() {
+        if let What::Rotate(_) = self.what {
+            let release = cloud.status.and_then(|it| it.release).unwrap_or_default();
+            if let (Some(to), Some(phase)) = (release.to, release.phase) {
+                bail!("the cloud {name} is on its way to {to} ({phase}): rotate when it is there");
+            }
+        } else if cloud.spec.backup.is_none() {
             bail!(
                 "spec.backup of the cloud {name} is not set: claimName names the volume, and certificate whom its keys are encrypted to"
             );
@@ -111,28 +141,57 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn object(&self, now: Timestamp) -> OpenStackOperation {
-        let what = if self.from.is_some() { "-restore" } else { "" };
-        let stamped = || {
-            format!(
-                "{}{what}-{}",
-                self.cloud.name,
-                now.strftime("%Y%m%d-%H%M%S")
-            )
+    /// Refuses to begin while another operation on the cloud is not over.
+    async fn alone(&self, api: &Api<OpenStackOperation>) -> anyhow::Result<()> {
+        let all = api.list(&ListParams::default()).await;
+        let all = all.context("cannot list the operations on the cloud")?;
+        let is_open = |it: &&OpenStackOperation| {
+            let status = it.status.as_ref();
+            it.spec.openstack == self.cloud.name
+                && !status.is_some_and(OpenStackOperationStatus::is_over)
         };
+        match all.items.iter().find(is_open) {
+            None => Ok(()),
+            Some(other) => bail!(
+                "operation {} on the cloud is not over: rotate when it is",
+                other.name_any()
+            ),
+        }
+    }
+
+    fn object(&self, now: Timestamp) -> OpenStackOperation {
+        let stamped = |word: &str| {
+            let time = now.strftime("%Y%m%d-%H%M%S");
+            format!("{}{word}-{time}", self.cloud.name)
+        };
+        let name = match self.what {
+            What::Backup(Some(name)) => name.to_owned(),
+            What::Backup(None) => stamped(""),
+            What::Restore(_) => stamped("-restore"),
+            What::Rotate(_) => stamped("-rotate"),
+        };
+        let mut spec = OpenStackOperationSpec {
+            openstack: self.cloud.name.clone(),
+            ..OpenStackOperationSpec::default()
+        };
+        match self.what {
+            What::Backup(_) => spec.backup = Some(Backup::default()),
+            What::Restore(from) => {
+                let from = from.to_owned();
+                spec.restore = Some(Restore { from });
+            }
+            What::Rotate(only) => {
+                let only = only.to_vec();
+                spec.rotate = Some(Rotate { only });
+            }
+        }
         OpenStackOperation {
             metadata: ObjectMeta {
-                name: Some(self.name.map_or_else(stamped, str::to_owned)),
+                name: Some(name),
                 namespace: Some(self.cloud.namespace.clone()),
                 ..ObjectMeta::default()
             },
-            spec: OpenStackOperationSpec {
-                openstack: self.cloud.name.clone(),
-                backup: self.from.is_none().then(Backup::default),
-                restore: self.from.map(|it| Restore {
-                    from: it.to_owned(),
-                }),
-            },
+            spec,
             status: None,
         }
     }
@@ -217,7 +276,9 @@ fn line(name: &str, status: &OpenStackOperationStatus) -> String {
             );
         }
         (Some(SUCCEEDED), _) => {
-            let backup = status.backup.as_deref().unwrap_or_default();
+            let Some(backup) = status.backup.as_deref() else {
+                return format!("{name}: done{over}");
+            };
             let about = status.digest.as_ref().zip(status.size);
             let about = about.map_or_else(String::new, |(digest, size)| {
                 format!(", {size} bytes, SHA-256 {digest}")

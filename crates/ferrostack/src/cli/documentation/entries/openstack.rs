@@ -2,7 +2,7 @@
 
 use super::{Entry, entry};
 
-pub(super) const ENTRIES: [Entry; 18] = [
+pub(super) const ENTRIES: [Entry; 19] = [
     entry(
         "openstack",
         "openstack.md",
@@ -58,6 +58,20 @@ pub(super) const ENTRIES: [Entry; 18] = [
             "Restore a backup",
             "ferrostack openstack restore --backup cloud-20261129-020000 --context mycluster",
         )],
+    ),
+    entry(
+        "openstack rotate",
+        "openstack-rotation.md",
+        &[
+            (
+                "Replace all passwords and keys of a cloud, and wait",
+                "ferrostack openstack rotate --context mycluster",
+            ),
+            (
+                "Replace those of Nova in the databases and in Keystone",
+                "ferrostack openstack rotate --only database-nova,identity-nova --context mycluster",
+            ),
+        ],
     ),
     entry(
         "openstack status",

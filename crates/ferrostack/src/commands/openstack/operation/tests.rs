@@ -22,6 +22,8 @@ fn an_operation_is_a_line_with_its_steps_and_what_is_missing() {
         of(done),
         "first: done (Backup 9 s): backup first, 42 bytes, SHA-256 0ad0"
     );
+    let done = json!({"phase": "Succeeded", "steps": [{"name": "Make", "seconds": 9}]});
+    assert_eq!(of(done), "first: done (Make 9 s)");
     // Nothing is said by a Pod that is gone.
     let done = json!({"phase": "Succeeded", "backup": "first"});
     assert_eq!(of(done), "first: done: backup first");
@@ -36,8 +38,7 @@ fn an_operation_is_named_by_its_cloud_and_the_time() {
     };
     let mut asked = Asked {
         cloud: &cloud,
-        name: None,
-        from: None,
+        what: What::Backup(None),
         timeout: PAUSE,
         output: Output::Text,
     };
@@ -45,9 +46,15 @@ fn an_operation_is_named_by_its_cloud_and_the_time() {
     let object = asked.object(now);
     assert_eq!(object.name_any(), "cloud-20261129-020000");
     assert!(object.spec.backup.is_some() && object.spec.restore.is_none());
-    asked.from = Some("cloud-20261129-020000");
+    asked.what = What::Restore("cloud-20261129-020000");
     let object = asked.object(now);
     assert_eq!(object.name_any(), "cloud-restore-20261129-020000");
     assert_eq!(object.spec.restore.unwrap().from, "cloud-20261129-020000");
     assert!(object.spec.backup.is_none());
+    let only = ["database-nova".to_owned()];
+    asked.what = What::Rotate(&only);
+    let object = asked.object(now);
+    assert_eq!(object.name_any(), "cloud-rotate-20261129-020000");
+    assert_eq!(object.spec.rotate.unwrap().only, only);
+    assert!(object.spec.backup.is_none() && object.spec.restore.is_none());
 }
