@@ -1,21 +1,27 @@
 //! `events`: what controllers report about objects.
 
+use std::collections::HashMap;
+
 use anyhow::Context as _;
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::ListParams;
-use kube::runtime::watcher;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use operator::client::Api;
 use serde_json::json;
 use status::asked::{self, Asked};
 use tokio_util::sync::CancellationToken;
+use tracing::debug;
 
 use crate::cli::{EventType, Events, Output};
 use crate::connect;
 use crate::environment::Environment;
 use crate::output::print;
 use crate::signals::stop_if;
+
+/// Number of events in a page of a list.
+const PAGE: u32 = 500;
 
 /// Runs the command.
 pub(super) async fn execute(args: &Events, environment: &Environment) -> anyhow::Result<()> {
@@ -35,54 +41,176 @@ pub(crate) async fn run(
         true => Api::all(client),
         false => Api::namespaced(client, &args.connect.namespace),
     };
-    let list = api.list(&ListParams::default()).await;
-    let mut events = list.context("cannot list events")?.items;
-    events.retain(|event| is_wanted(event, &asked, &args.types));
-    events.sort_by_key(|event| last_seen(event).map(|it| it.as_nanosecond()));
-    match args.output.output {
-        Output::Json => print(&terminal::json(&json!({"items": events}))?)?,
-        Output::Text if events.is_empty() && !args.watch => {
-            print(&format!("There is no event {}.\n", place(args)))?;
-        }
-        Output::Text => print(&terminal::align(&table(&events, Timestamp::now())))?,
+    if args.watch {
+        let config = watcher::Config::default().page_size(PAGE);
+        let changes = operator::watch::objects(&api, config).default_backoff();
+        return follow(changes, args, &asked, stop, print).await;
     }
-    match args.watch {
-        true => follow(&api, args, &asked, stop, print).await,
-        false => Ok(()),
+    let events = listed(&api).await.context("cannot list events")?;
+    first(events, args, &asked, &print)
+}
+
+/// Lists the events in pages.
+async fn listed(api: &Api<Event>) -> kube::Result<Vec<Event>> {
+    let mut params = ListParams::default().limit(PAGE);
+    let mut all = Vec::new();
+    loop {
+        let page = match api.list(&params).await {
+            // The position in the list has expired, and the list begins anew.
+            Err(kube::Error::Api(status))
+                if status.code == 410 && params.continue_token.is_some() =>
+            {
+                params.continue_token = None;
+                all.clear();
+                continue;
+            }
+            page => page?,
+        };
+        all.extend(page.items);
+        params.continue_token = page.metadata.continue_.filter(|it| !it.is_empty());
+        if params.continue_token.is_none() {
+            return Ok(all);
+        }
     }
 }
 
-/// Prints each event that is new or seen again, until `stop`.
+/// Prints the events of the first list.
+fn first(
+    mut events: Vec<Event>,
+    args: &Events,
+    asked: &Asked,
+    print: &impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    events.retain(|event| is_wanted(event, asked, &args.types));
+    events.sort_by_key(|event| last_seen(event).map(|it| it.as_nanosecond()));
+    match args.output.output {
+        Output::Json => print(&terminal::json(&json!({"items": events}))?),
+        Output::Text if events.is_empty() && !args.watch => {
+            print(&format!("There is no event {}.\n", place(args)))
+        }
+        Output::Text => print(&terminal::align(&table(&events, Timestamp::now()))),
+    }
+}
+
+/// Prints the first list of a watch and then each event that is new or seen again, until `stop`.
 async fn follow(
-    api: &Api<Event>,
+    changes: impl Stream<Item = watcher::Result<watcher::Event<Event>>>,
     args: &Events,
     asked: &Asked,
     stop: CancellationToken,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let changes = operator::watch::objects(api, watcher::Config::default());
     let mut changes = std::pin::pin!(changes);
+    let mut printed = Printed::default();
     loop {
         let change = tokio::select! {
             () = stop.cancelled() => return Ok(()),
             change = changes.next() => change,
         };
-        let Some(change) = change else { return Ok(()) };
-        // The first list is printed already.
-        let Ok(watcher::Event::Apply(event)) = change else {
-            continue;
+        let change = match change {
+            None => return Ok(()),
+            Some(Ok(change)) => change,
+            Some(Err(failure)) if !printed.any && !is_expired(&failure) => {
+                return Err(failure).context("cannot list events");
+            }
+            Some(Err(failure)) => {
+                debug!("watch interrupted: {failure}");
+                continue;
+            }
         };
-        if !is_wanted(&event, asked, &args.types) {
+        match printed.see(change) {
+            Unprinted::None => {}
+            Unprinted::List(events) => first(events, args, asked, &print)?,
+            Unprinted::Events(events) => more(&events, args, asked, &print)?,
+        }
+    }
+}
+
+/// Prints events after those of the first list.
+fn more(
+    events: &[Event],
+    args: &Events,
+    asked: &Asked,
+    print: &impl Fn(&str) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for event in events {
+        if !is_wanted(event, asked, &args.types) {
             continue;
         }
         match args.output.output {
             Output::Json => print(&format!("{}\n", terminal::json_line(&json!(event))))?,
             Output::Text => {
-                let rows = table(&[event], Timestamp::now());
+                let rows = table(std::slice::from_ref(event), Timestamp::now());
                 print(&terminal::align(&rows[1..]))?;
             }
         }
     }
+    Ok(())
+}
+
+/// True for an expired position in a list, which the watch begins anew.
+fn is_expired(failure: &watcher::Error) -> bool {
+    matches!(failure, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+/// Events that are printed already: the revision of each uid.
+#[derive(Default)]
+struct Printed {
+    revisions: HashMap<String, String>,
+    /// Events of a list that is not complete.
+    listed: Vec<Event>,
+    /// True after the first list.
+    any: bool,
+}
+
+/// Events to print after a change.
+enum Unprinted {
+    None,
+    List(Vec<Event>),
+    Events(Vec<Event>),
+}
+
+impl Printed {
+    /// Returns the events that are not printed yet. A watch that was interrupted lists anew, with the events of
+    /// meanwhile among those of before.
+    fn see(&mut self, change: watcher::Event<Event>) -> Unprinted {
+        match change {
+            watcher::Event::Init => self.listed.clear(),
+            watcher::Event::InitApply(event) => self.listed.push(event),
+            watcher::Event::InitDone => {
+                let mut events = std::mem::take(&mut self.listed);
+                let before = std::mem::take(&mut self.revisions);
+                self.revisions = events.iter().map(revision).collect();
+                if !std::mem::replace(&mut self.any, true) {
+                    return Unprinted::List(events);
+                }
+                events.retain(|event| {
+                    let (uid, revision) = revision(event);
+                    before.get(&uid) != Some(&revision)
+                });
+                events.sort_by_key(|event| last_seen(event).map(|it| it.as_nanosecond()));
+                return Unprinted::Events(events);
+            }
+            watcher::Event::Apply(event) => {
+                let (uid, revision) = revision(&event);
+                let before = self.revisions.insert(uid, revision.clone());
+                if before != Some(revision) {
+                    return Unprinted::Events(vec![event]);
+                }
+            }
+            watcher::Event::Delete(event) => {
+                self.revisions.remove(&revision(&event).0);
+            }
+        }
+        Unprinted::None
+    }
+}
+
+/// Uid and revision.
+fn revision(event: &Event) -> (String, String) {
+    let metadata = &event.metadata;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    (text(&metadata.uid), text(&metadata.resource_version))
 }
 
 fn place(args: &Events) -> String {
@@ -168,6 +296,115 @@ mod tests {
         }
         let all = asked::parse(&[]).unwrap();
         assert!(is_wanted(&machine, &all, &[]));
+    }
+
+    /// Event of a name, in a revision.
+    fn revised(name: &str, revision: &str) -> Event {
+        let mut event = event("Machine", name, "Normal");
+        event.metadata.uid = Some(name.to_owned());
+        event.metadata.resource_version = Some(revision.to_owned());
+        event
+    }
+
+    /// Output of `events --watch` for the changes of a watch.
+    async fn watched(
+        changes: Vec<watcher::Result<watcher::Event<Event>>>,
+    ) -> anyhow::Result<String> {
+        use clap::Parser as _;
+        let cli = crate::cli::Cli::try_parse_from(["ferrostack", "events", "--watch"])?;
+        let crate::cli::Command::Events(args) = cli.command else {
+            anyhow::bail!("not events");
+        };
+        let out = std::cell::RefCell::new(String::new());
+        let print = |text: &str| {
+            out.borrow_mut().push_str(text);
+            Ok(())
+        };
+        let asked = asked::parse(&args.object)?;
+        let stop = CancellationToken::new();
+        follow(futures::stream::iter(changes), &args, &asked, stop, print).await?;
+        let rows = out.borrow();
+        let objects = rows
+            .lines()
+            .filter_map(|row| row.split_whitespace().find(|it| it.contains('/')));
+        Ok(objects.collect::<Vec<_>>().join(" "))
+    }
+
+    #[tokio::test]
+    async fn a_watch_prints_every_event_once_across_lists_and_interruptions() {
+        use watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
+        let interrupted = || Err(watcher::Error::NoResourceVersion);
+        let changes = vec![
+            Ok(Init),
+            Ok(InitApply(revised("a", "1"))),
+            // Created while the list was read.
+            Ok(InitApply(revised("b", "2"))),
+            Ok(InitDone),
+            Ok(Apply(revised("c", "3"))),
+            Ok(Apply(revised("a", "4"))),
+            interrupted(),
+            Ok(Init),
+            Ok(InitApply(revised("a", "4"))),
+            interrupted(),
+            // The list anew, with what happened meanwhile.
+            Ok(Init),
+            Ok(InitApply(revised("a", "4"))),
+            Ok(InitApply(revised("b", "6"))),
+            Ok(InitApply(revised("d", "5"))),
+            Ok(InitDone),
+            Ok(Apply(revised("d", "5"))),
+            Ok(Delete(revised("d", "7"))),
+        ];
+        let objects = watched(changes).await.unwrap();
+        assert_eq!(
+            objects,
+            "Machine/a Machine/b Machine/c Machine/a Machine/b Machine/d"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_first_list_that_fails_is_an_error_and_one_that_expired_is_read_anew() {
+        let failed = |code: u16| {
+            let status = kube::core::Status::failure("no", "No")
+                .with_code(code)
+                .boxed();
+            Err(watcher::Error::InitialListFailed(kube::Error::Api(status)))
+        };
+        let error = watched(vec![Ok(watcher::Event::Init), failed(403)]).await;
+        assert_eq!(error.unwrap_err().to_string(), "cannot list events");
+        let expired = vec![
+            Ok(watcher::Event::Init),
+            Ok(watcher::Event::InitApply(revised("a", "1"))),
+            failed(410),
+            Ok(watcher::Event::Init),
+            Ok(watcher::Event::InitApply(revised("a", "1"))),
+            Ok(watcher::Event::InitDone),
+        ];
+        assert_eq!(watched(expired).await.unwrap(), "Machine/a");
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_read_in_pages() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let management = testbed::Management::open([]).await;
+        let api: Api<Event> = Api::namespaced(management.client.clone(), testbed::NAMESPACE);
+        for number in 0..PAGE + 3 {
+            let mut event = event("Machine", "a", "Normal");
+            event.metadata.name = Some(format!("e{number}"));
+            api.create(&Default::default(), &event).await.unwrap();
+        }
+        let requests = std::sync::Arc::new(AtomicUsize::new(0));
+        let counted = requests.clone();
+        let service = tower::ServiceBuilder::new()
+            .map_request(move |request: http::Request<kube::client::Body>| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                request
+            })
+            .service(management.server.in_process());
+        let client = kube::Client::new(service, testbed::NAMESPACE);
+        let all = listed(&Api::namespaced(client, testbed::NAMESPACE)).await;
+        assert_eq!(all.unwrap().len(), PAGE as usize + 3);
+        assert_eq!(requests.load(Ordering::Relaxed), 2);
     }
 
     #[test]
