@@ -7,6 +7,7 @@ use kube::api::{DynamicObject, GroupVersionKind, Patch, PatchParams, ValidationD
 use kube::core::Status;
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, oneshot};
 use operator::client::Api;
+use serde_json::Value;
 
 use manifest::Document;
 
@@ -157,6 +158,22 @@ fn new_namespaces<'a>(documents: impl Iterator<Item = &'a Document>) -> Vec<&'a 
         .collect()
 }
 
+/// The value without the fields that are null. A created object drops a null of a field that is not nullable, while an
+/// applied one is refused for it; templates that people have, such as `matchLabels:` without labels, were written for the
+/// first.
+pub fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let given = fields.iter().filter(|(_, value)| !value.is_null());
+            given
+                .map(|(name, value)| (name.clone(), without_nulls(value)))
+                .collect()
+        }
+        Value::Array(elements) => elements.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
 async fn one(
     kinds: &mut Kinds<'_>,
     document: &Document,
@@ -171,10 +188,8 @@ async fn one(
         force: true,
         dry_run,
     };
-    match api
-        .patch(name, &params, &Patch::Apply(&document.value))
-        .await
-    {
+    let given = without_nulls(&document.value);
+    match api.patch(name, &params, &Patch::Apply(&given)).await {
         Ok(object) => Ok(object),
         Err(kube::Error::Api(status)) => Err(explain(document, &status)),
         Err(other) => Err(unanswered(document, &other)),
@@ -330,7 +345,7 @@ mod tests {
         manifest::read("f.yaml", text).unwrap().remove(0)
     }
 
-    fn refused(message: &str, causes: serde_json::Value) -> Vec<String> {
+    fn refused(message: &str, causes: Value) -> Vec<String> {
         let status = json!({"status": "Failure", "message": message, "reason": "Invalid", "code": 422,
                             "details": {"causes": causes}});
         explain(&document(), &serde_json::from_value(status).unwrap())
@@ -346,6 +361,16 @@ mod tests {
         assert_eq!(
             of("example.com", "MachinePool"),
             "the kind MachinePool of example.com/v1beta2 is not known here"
+        );
+    }
+
+    #[test]
+    fn a_field_that_is_null_is_not_given_and_an_element_of_a_list_is() {
+        let value =
+            json!({"a": null, "b": {"c": null, "d": 1}, "e": [null, {"f": null}], "g": false});
+        assert_eq!(
+            without_nulls(&value),
+            json!({"b": {"d": 1}, "e": [null, {}], "g": false})
         );
     }
 

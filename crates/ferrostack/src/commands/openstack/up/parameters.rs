@@ -95,7 +95,7 @@ pub(in crate::commands::openstack) fn read(
     Ok(Asked {
         object: json!({
             "apiVersion": api::openstack::v1alpha1::API_VERSION, "kind": "OpenStack",
-            "metadata": {"name": name, "namespace": namespace}, "spec": spec,
+            "metadata": {"name": name, "namespace": namespace}, "spec": apply::without_nulls(&spec),
         }),
         name,
         namespace,
