@@ -3,12 +3,13 @@
 use super::resource::{Resource, merge, routes as standard, with_tenant};
 use super::subnet_pools::{open_to, shared_by};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
-use crate::cloud::call::Call;
+use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
 use crate::cloud::route::Table;
+use crate::cloud::state::State;
 
 const ATTRIBUTES: &[Attribute] = &[
     attribute("name", Shape::Text(255), Preset::Text("")).editable(),
@@ -26,7 +27,7 @@ pub(crate) static SCOPE: Resource = Resource {
         attributes: ATTRIBUTES,
         across_projects: true,
         visible: open_to,
-        present: with_tenant,
+        present,
         missing,
     },
     quota: "address_scope",
@@ -80,6 +81,20 @@ fn delete(call: &mut Call<'_>, doc: &Doc) -> Result<(), Fault> {
     }
     call.state.remove(Kind::AddressScope, id);
     Ok(())
+}
+
+/// Address scopes have no standard attributes in Neutron.
+fn present(state: &State, who: &Who, doc: &mut Doc) {
+    with_tenant(state, who, doc);
+    for name in [
+        "created_at",
+        "description",
+        "revision_number",
+        "tags",
+        "updated_at",
+    ] {
+        doc.remove(name);
+    }
 }
 
 fn missing(id: &str) -> Fault {

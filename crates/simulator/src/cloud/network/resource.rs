@@ -12,7 +12,7 @@ use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
-use crate::cloud::network::security;
+use crate::cloud::network::{security, subnet_pools};
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
@@ -122,7 +122,11 @@ impl Resource {
             touch(&mut new, call.state);
             call.state.put(self.collection.kind, new.clone());
         }
-        Ok(Reply::ok(json!({one: self.collection.show(call, &new)})))
+        let mut shown = self.collection.show(call, &new);
+        if self.collection.kind == Kind::SubnetPool {
+            subnet_pools::as_updated(&mut shown);
+        }
+        Ok(Reply::ok(json!({one: shown})))
     }
 
     fn remove(&self, call: &mut Call<'_>) -> Answer {
