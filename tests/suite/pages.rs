@@ -183,6 +183,14 @@ pages! {
         ports: false,
         prints: &["before-the-move: done (Backup", "done (Check", ": backup before-the-move"],
     };
+    commands_of_the_page_on_rotation_of_openstack: Page {
+        name: "docs/guides/openstack-rotation.md",
+        prepare: "echo 'release: \"2026.1\"' >cloud.yaml
+            ferrostack openstack up -f cloud.yaml >up.out 2>&1 &
+            until grep -q '^ready after' up.out; do sleep 0.1; done\n",
+        ports: false,
+        prints: &[": done (Make"],
+    };
     commands_of_the_quick_start: Page {
         name: "docs/get-started/quick-start.md",
         prepare: "",
