@@ -122,11 +122,11 @@ impl Resource {
             touch(&mut new, call.state);
             call.state.put(self.collection.kind, new.clone());
         }
-        let mut shown = self.collection.show(call, &new);
+        let mut answer = self.collection.show(call, &new);
         if self.collection.kind == Kind::SubnetPool {
-            subnet_pools::as_updated(&mut shown);
+            subnet_pools::as_updated(&mut answer);
         }
-        Ok(Reply::ok(json!({one: shown})))
+        Ok(Reply::ok(json!({one: answer})))
     }
 
     fn remove(&self, call: &mut Call<'_>) -> Answer {

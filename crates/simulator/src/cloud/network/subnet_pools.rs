@@ -372,14 +372,14 @@ fn present(state: &State, who: &Who, doc: &mut Doc) {
 }
 
 /// Gives the answer to an update its form in Neutron: lengths are numbers there, and a quota that is not set is left out.
-pub(crate) fn as_updated(shown: &mut Doc) {
+pub(crate) fn as_updated(answer: &mut Doc) {
     for name in ["default_prefixlen", "min_prefixlen", "max_prefixlen"] {
-        if let Ok(number) = shown.text(name).parse::<i64>() {
-            shown.set(name, number);
+        if let Ok(number) = answer.text(name).parse::<i64>() {
+            answer.set(name, number);
         }
     }
-    if !shown.given("default_quota") {
-        shown.remove("default_quota");
+    if !answer.given("default_quota") {
+        answer.remove("default_quota");
     }
 }
 
