@@ -1,20 +1,20 @@
-//! The object of a command, such as `why`, in words of the user.
+//! Object of a command, such as `why`, as given by the user.
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// Words that name no object.
+/// Error: the words name no object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an object: write KIND/NAME, KIND NAME, or the name of a Cluster")]
 pub struct NotAnObjectError(String);
 
-/// The object in words of the user.
+/// Object of a command, as given by the user.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asked {
     /// The only Cluster of the namespace.
     OnlyCluster,
     /// The Machine of a Node.
     Node(String),
-    /// A kind as kubectl knows it, and a name.
+    /// Object by kind, as kubectl knows kinds, and name.
     Object {
         /// Kind in lower case, perhaps with its group.
         kind: String,
@@ -24,7 +24,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// `kind/name` in words of the user.
+    /// `kind/name`, as given by the user.
     pub fn label(&self) -> String {
         match self {
             Self::OnlyCluster => "cluster".to_owned(),
@@ -33,7 +33,7 @@ impl Asked {
         }
     }
 
-    /// True for a kind with a name here, of which there need not be an object.
+    /// True for a [`Kind`] named here, even if no object has the name.
     pub fn is_known(&self) -> bool {
         match self {
             Self::OnlyCluster | Self::Node(_) => true,
@@ -43,7 +43,7 @@ impl Asked {
         }
     }
 
-    /// True if an object of `kind` and `name` is meant; any object without a name.
+    /// True if `kind` and `name` are of this object; without a name, any object of the kind.
     pub fn means(&self, kind: &str, name: &str) -> bool {
         match self {
             Self::OnlyCluster => true,
@@ -79,7 +79,8 @@ pub fn parse(words: &[String]) -> Result<Asked, NotAnObjectError> {
     })
 }
 
-/// True if `word` is a name of the kind: `machineset`, `machinesets`, `machinesets.cluster.x-k8s.io`, `ms`.
+/// True if `word` is a name of the kind of the [`Item`]: `machineset`, `machinesets`, `machinesets.cluster.x-k8s.io`,
+/// `ms`.
 fn names(item: &Item, word: &str) -> bool {
     let (_, group) = word.split_once('.').unwrap_or((word, ""));
     let api_version = item.object.types.as_ref().map(|it| it.api_version.as_str());
@@ -87,7 +88,7 @@ fn names(item: &Item, word: &str) -> bool {
     (group.is_empty() || of_group) && is_name(item.kind, item.kind_name(), word)
 }
 
-/// True if `word`, without its group, is a name of the kind.
+/// True if `word`, without its group, is a name of the [`Kind`].
 fn is_name(kind: Kind, name: &str, word: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let plain = word.split_once('.').map_or(word, |(plain, _)| plain);
@@ -105,7 +106,7 @@ fn is_name(kind: Kind, name: &str, word: &str) -> bool {
         || (!short.is_empty() && plain == short)
 }
 
-/// The object, which is in `namespace` as all of the snapshot, or why there is none.
+/// [`Item`] in `namespace`, the only one of the [`Snapshot`], or an error with its cause.
 pub fn find<'a>(
     snapshot: &'a Snapshot,
     asked: &Asked,
@@ -157,7 +158,7 @@ fn listed(items: &[&Item]) -> String {
     names.join(", ")
 }
 
-/// The kinds of which there are objects.
+/// Kinds with objects in the [`Snapshot`].
 fn kinds(snapshot: &Snapshot) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for item in &snapshot.items {

@@ -1,4 +1,4 @@
-//! The clusters of namespaces: which there are, in words where one is missing, and as a table.
+//! Clusters of namespaces: existing ones, an error for a missing one, and a table.
 
 use jiff::Timestamp;
 use kube::api::{DynamicObject, ListParams};
@@ -9,13 +9,13 @@ use terminal::{Layout, age, align, cells, fit};
 use crate::readiness::cause;
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// Error where there is no cluster at all.
+/// Error for namespaces without clusters.
 pub const NONE: &str = "there is no cluster in any namespace";
 
-/// Cause why a namespace has no single cluster to choose.
+/// Reason why a namespace has no single cluster to choose.
 #[derive(Debug, thiserror::Error)]
 pub enum UnnamedError {
-    /// None, or several, in words.
+    /// No cluster, or several; the message for the user.
     #[error("{0}")]
     Choice(String),
     /// The clusters cannot be listed.
@@ -23,7 +23,7 @@ pub enum UnnamedError {
     Unlisted(#[from] kube::Error),
 }
 
-/// Namespaces and names of the clusters of a snapshot.
+/// Namespaces and names of the clusters of a [`Snapshot`].
 fn named(snapshot: &Snapshot) -> impl Iterator<Item = (&str, &str)> {
     let clusters = snapshot.of_kind(Kind::Cluster);
     clusters.map(|cluster| (cluster.namespace(), cluster.name()))
@@ -39,7 +39,7 @@ fn only<'a>(
     names.next().is_none().then_some(first)
 }
 
-/// The name of the only cluster of a namespace in a snapshot.
+/// The name of the only cluster of a namespace in a [`Snapshot`].
 pub fn only_of<'a>(snapshot: &'a Snapshot, namespace: &str) -> Option<&'a str> {
     only(named(snapshot), namespace)
 }
@@ -63,7 +63,7 @@ pub async fn missing(client: &Client, name: &str, namespace: &str) -> kube::Resu
 /// The name of the only cluster of a namespace.
 ///
 /// # Errors
-/// When there is none, or more than one, with their names.
+/// [`UnnamedError::Choice`] without a cluster, or with several, by name.
 pub async fn only_name(client: &Client, namespace: &str) -> Result<String, UnnamedError> {
     let known = clusters(client).await?;
     let clusters = known.iter().map(|(of, name)| (of.as_str(), name.as_str()));
@@ -128,7 +128,7 @@ fn with_namespaces(known: &[(String, String)]) -> String {
     names.join(", ")
 }
 
-/// A row for each cluster: what is ready, and what it waits for.
+/// Row for each cluster: readiness, and the cause of waiting.
 pub fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: Layout) -> String {
     let header = [
         "NAMESPACE",

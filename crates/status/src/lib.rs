@@ -1,9 +1,9 @@
-//! State of the clusters of a management API: what there is, what is not ready, and why. Nothing is written.
+//! State of the clusters of a management API: objects, readiness, and causes. Read-only.
 //!
 //! ```text
 //!   snapshot    objects of clusters at a point in time, of any provider, found by references
 //!   observer    watches, as a sequence of snapshots
-//!   readiness   objects that are not ready, with the cause in a line
+//!   readiness   unready objects, with the cause in a line
 //!   tree        the objects of a cluster as a tree
 //!   clusters    the clusters of namespaces, as a table
 //!   why         the chain from an object to the root cause, with the next step

@@ -19,15 +19,15 @@ use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Changes within this duration are published together.
 const GATHER: Duration = Duration::from_millis(50);
-/// With many objects a snapshot takes its time: at most one part in so many of a core is spent on snapshots.
+/// At most one part in `SHARE` of a core is spent on [`Snapshot`]s, since a snapshot of many objects takes time.
 const SHARE: u32 = 20;
 
-/// The kinds with names here, for [`observe`].
+/// Every [`Kind`] named here, for [`observe`].
 pub fn ours() -> Vec<ApiResource> {
     Kind::ALL.map(Kind::resource).to_vec()
 }
 
-/// Watches all objects of these kinds. The receiver gets a new snapshot soon after every change.
+/// Watches all objects of these kinds. The receiver gets a new [`Snapshot`] soon after every change.
 pub fn observe(
     client: &Client,
     resources: Vec<ApiResource>,
@@ -73,7 +73,7 @@ pub fn observe(
     receiver
 }
 
-/// The objects that the watches have reported so far. Kinds are named by their index in `resources`.
+/// Objects reported by the watches so far. Kinds are named by their index in `resources`.
 #[derive(Default)]
 struct Known {
     resources: Vec<ApiResource>,

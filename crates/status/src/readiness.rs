@@ -1,4 +1,4 @@
-//! Readiness of a cluster, and the cause that it waits for.
+//! Readiness of a cluster, and the cause of its waiting.
 
 pub mod cause;
 pub mod reach;
@@ -7,10 +7,10 @@ pub use cause::{Cause, cause};
 
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// Message for an object whose status is that of an earlier spec.
+/// Message for an object with a status of an earlier spec.
 const NOT_RECONCILED: &str = "its change has not been reconciled yet";
 
-/// An object that is not ready, and why.
+/// Unready object, with the cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// `Kind/name`.
@@ -19,7 +19,7 @@ pub struct Pending {
     pub why: String,
 }
 
-/// The objects that are not ready until every Cluster is Available and every Machine Running; empty if all are.
+/// Unready objects, until every Cluster is Available and every Machine Running; empty if all are.
 pub fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     let mut out = Vec::new();
     if snapshot.of_kind(Kind::Cluster).next().is_none() {
@@ -52,7 +52,7 @@ pub fn pending(snapshot: &Snapshot) -> Vec<Pending> {
     out
 }
 
-/// Cause that `item` itself waits for: the message of its first condition that is not true.
+/// Cause in the [`Item`] itself: the message of its first condition with a status other than true.
 pub fn waits_for(item: &Item) -> Option<String> {
     let order: &[&str] = match item.kind {
         Kind::Cluster => &[
@@ -85,8 +85,8 @@ pub fn waits_for(item: &Item) -> Option<String> {
         )
 }
 
-/// The first sentence of a condition's message. Messages of summary conditions are lists: a line that ends with a
-/// colon, followed by one line for each object.
+/// First sentence of a condition's message. Messages of summary conditions are lists: a line with a colon at the end,
+/// followed by one line for each object.
 pub fn summary(message: &str) -> String {
     let mut out = String::new();
     for line in message.lines() {
@@ -111,8 +111,8 @@ fn cluster(item: &Item) -> Option<String> {
     }
 }
 
-/// Work that the topology of a Cluster has not come to yet, since its other conditions are about the objects of before. A pause and
-/// deferred upgrades are wanted, and nothing to wait for.
+/// Pending work of the topology of a Cluster, whose other conditions are about the objects before the change. Pauses
+/// and deferred upgrades are intended, and no cause to wait.
 fn topology(item: &Item) -> Option<String> {
     const TYPE: &str = "TopologyReconciled";
     const WANTED: [&str; 2] = ["Paused", "MachineDeploymentsUpgradeDeferred"];
@@ -132,7 +132,7 @@ fn topology(item: &Item) -> Option<String> {
     }
 }
 
-/// True if a status is that of an earlier spec.
+/// True if a status belongs to an earlier spec.
 fn is_behind(item: &Item, observed: Option<i64>) -> bool {
     observed
         .zip(item.object.metadata.generation)

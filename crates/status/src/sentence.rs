@@ -6,11 +6,11 @@ use jiff::Timestamp;
 /// Problem of an object.
 #[derive(Clone, Copy, Debug)]
 pub struct Sentence<'a> {
-    /// Of what, such as `nova-api` or `Machine/demo-md-0-x`.
+    /// Object of the problem, such as `nova-api` or `Machine/demo-md-0-x`.
     pub of: &'a str,
     /// Such as `crashes`.
     pub problem: &'a str,
-    /// Since when, RFC 3339.
+    /// Start of the problem, RFC 3339.
     pub since: Option<&'a str>,
     /// Detail, such as the message of a condition.
     pub detail: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! The objects of clusters in the management API at a point in time.
+//! Objects of clusters in the management API at a point in time.
 
 pub mod follow;
 mod index;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use index::Common;
 pub use index::Items;
 
-/// The kinds of a cluster's objects, in the order in which they are displayed.
+/// Kinds of a cluster's objects, in the order of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A cluster.
@@ -31,12 +31,12 @@ pub enum Kind {
     Machine,
     /// A server of a machine.
     OpenStackMachine,
-    /// Of another provider, or one that only some commands show: the object itself says which.
+    /// Kind of another provider, or one shown by some commands only; the object has its name.
     Other,
 }
 
 impl Kind {
-    /// The kinds with names here.
+    /// All kinds with names here.
     pub const ALL: [Kind; 7] = [
         Kind::Cluster,
         Kind::OpenStackCluster,
@@ -47,14 +47,14 @@ impl Kind {
         Kind::OpenStackMachine,
     ];
 
-    /// The kind of this name in this group.
+    /// [`Kind`] of this name in this group.
     pub fn of(group: &str, name: &str) -> Self {
         let known = Self::ALL.into_iter();
         let mut known = known.filter(|kind| kind.as_str() == name && kind.group() == group);
         known.next().unwrap_or(Kind::Other)
     }
 
-    /// The kind of this name, in any group.
+    /// [`Kind`] of this name, in any group.
     pub fn of_name(name: &str) -> Self {
         let mut known = Self::ALL.into_iter().filter(|kind| kind.as_str() == name);
         known.next().unwrap_or(Kind::Other)
@@ -72,7 +72,7 @@ impl Kind {
         }
     }
 
-    /// How the objects are read. There is no resource of [`Kind::Other`]: discovery finds that of each object.
+    /// [`ApiResource`] for reading the objects. [`Kind::Other`] has none: discovery finds the resource of each object.
     pub fn resource(self) -> ApiResource {
         ApiResource::from_gvk(&GroupVersionKind::gvk(
             self.group(),
@@ -96,17 +96,17 @@ impl Kind {
     }
 }
 
-/// An object and its kind.
+/// Object with its [`Kind`].
 #[derive(Clone, Debug)]
 pub struct Item {
     /// Kind of the object.
     pub kind: Kind,
-    /// Shared, because each change of one object makes a new snapshot of all.
+    /// Shared, because each change of one object makes a new [`Snapshot`] of all.
     pub object: Arc<DynamicObject>,
 }
 
 impl Item {
-    /// An object that was read as `resource`.
+    /// Item for an object that was read as [`ApiResource`].
     pub fn of(resource: &ApiResource, mut object: DynamicObject) -> Self {
         // In lists of some servers objects do not say what they are.
         object.types.get_or_insert_with(|| TypeMeta {
@@ -151,12 +151,12 @@ impl Item {
         self.object.data.pointer(pointer).unwrap_or(&Value::Null)
     }
 
-    /// Condition of a type.
+    /// [`Condition`] of a type.
     pub fn condition(&self, type_: &str) -> Option<Condition<'_>> {
         self.conditions().find(|found| found.type_ == type_)
     }
 
-    /// The conditions, in the order in which the object has them.
+    /// The [`Condition`]s, in the order of the object.
     pub fn conditions(&self) -> impl Iterator<Item = Condition<'_>> {
         let list = self.field("/status/conditions").as_array();
         list.into_iter().flatten().map(|found| {
@@ -184,7 +184,7 @@ impl Item {
             .any(|reference| reference.uid == uid)
     }
 
-    /// True if it belongs to `cluster` by label or reference.
+    /// True if the label or an owner reference names `cluster`.
     pub fn belongs_to(&self, cluster: &Item) -> bool {
         let labels = self.object.labels();
         self.namespace() == cluster.namespace()
@@ -242,8 +242,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Adds the objects of a kind. The result is whether the API server has the kind: with other providers it has none of
-    /// ours.
+    /// Adds the objects of a [`Kind`]. False if the API server lacks the kind, as with other providers alone.
     async fn list(
         &mut self,
         client: &Client,
@@ -264,12 +263,12 @@ impl Snapshot {
         Ok(true)
     }
 
-    /// The objects of a kind.
+    /// [`Item`]s of a kind.
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Item> {
         self.items.iter().filter(move |item| item.kind == kind)
     }
 
-    /// The objects of `kind` that belong to `cluster` by label or reference.
+    /// [`Item`]s of `kind` with `cluster` in their label or in a reference.
     pub fn belonging<'a>(
         &'a self,
         cluster: &'a Item,

@@ -1,4 +1,4 @@
-//! The tree of a cluster's objects, as printed by `describe cluster` and `up`.
+//! Tree of a cluster's objects, as printed by `describe cluster` and `up`.
 
 pub mod cluster;
 pub mod conditions;
@@ -13,7 +13,7 @@ use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
 pub use self::cluster::{Parts, Selection, of_cluster};
 
-/// One object, or several in the same state, with its children.
+/// Object, or several in the same state, with its children.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Branch {
@@ -41,14 +41,14 @@ pub struct Branch {
     pub status: String,
     /// Reason of the condition.
     pub reason: String,
-    /// When the status changed, RFC 3339.
+    /// Time of the last change of the status, RFC 3339.
     pub since: String,
-    /// Why the object is not ready.
+    /// Cause why the object is not ready.
     pub message: String,
     /// Phase of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub phase: String,
-    /// True if it needs intervention.
+    /// True if the object needs intervention.
     pub failing: bool,
     /// The Kubernetes version of a machine.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -62,13 +62,13 @@ pub struct Branch {
     /// Objects below.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<Branch>,
-    /// True if it has been a Node.
+    /// True if the machine has been a Node.
     #[serde(skip)]
     was_ready: bool,
 }
 
 impl Branch {
-    /// True if the condition is true, and nothing is to be said.
+    /// True if the condition is true, without a message to show.
     pub fn is_ready(&self) -> bool {
         self.status.ends_with("True") && self.message.is_empty()
     }
@@ -109,7 +109,7 @@ fn branch(snapshot: &Snapshot, item: &Item, prefix: &str) -> Branch {
     }
 }
 
-/// The condition that sums an object up, and its type.
+/// [`Condition`] that summarises an object, and its type.
 fn summary(item: &Item) -> (&'static str, Option<Condition<'_>>) {
     let types: &[&str] = match item.kind {
         Kind::Cluster | Kind::KubeadmControlPlane | Kind::MachineDeployment | Kind::MachineSet => {
@@ -138,10 +138,10 @@ const HEADER: [&str; 11] = [
     "MESSAGE",
 ];
 
-/// The columns that a narrow terminal does without: counts, REASON, SINCE and REPLICAS.
+/// Columns left out on a narrow terminal: counts, REASON, SINCE and REPLICAS.
 const EXPENDABLE: [usize; 6] = [6, 4, 5, 8, 9, 3];
 
-/// Formats trees as one aligned table with a header.
+/// Formats [`Branch`]es as one aligned table with a header.
 pub fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -> String {
     let mut rows = vec![HEADER.map(str::to_owned)];
     for root in roots {

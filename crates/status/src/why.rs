@@ -1,4 +1,4 @@
-//! `why`: what stands between an object and its readiness, down to the last cause.
+//! `why`: obstacles between an object and its readiness, down to the last cause.
 
 mod advice;
 mod chain;
@@ -16,22 +16,22 @@ use crate::snapshot::{Item, Snapshot};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
-    /// `Kind/name` of the object that was asked about.
+    /// `Kind/name` of the object in the question.
     object: String,
     namespace: String,
     ready: bool,
-    /// From the object to the last cause, each waiting for the next.
+    /// [`Link`]s from the object to the last cause, each waiting for the next.
     chain: Vec<Link>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<Cause>,
-    /// How many other Machines of the cluster are not ready for the same reason.
+    /// Number of other Machines of the cluster that are unready for the same reason.
     others: usize,
     /// Next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// An object of the chain, with the condition that says most about it.
+/// Object of the chain, with its most informative condition.
 #[derive(Debug, Serialize)]
 struct Link {
     object: String,
@@ -39,12 +39,12 @@ struct Link {
     condition: String,
     status: String,
     reason: String,
-    /// When the status changed, RFC 3339.
+    /// Time of the last change of the status, RFC 3339.
     since: String,
     message: String,
 }
 
-/// The last cause; the fields are those of `openstack why`.
+/// Last cause, with the fields of `openstack why`.
 #[derive(Debug, Serialize)]
 struct Cause {
     of: String,
@@ -53,11 +53,11 @@ struct Cause {
     since: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
-    /// True if somebody has to do something.
+    /// True if the user has to act.
     failing: bool,
 }
 
-/// Chain from an object to the cause of its state, with the next step.
+/// [`Chain`] from an object to the cause of its state, with the next step.
 pub fn answer(snapshot: &Snapshot, item: &Item, commands: &Commands<'_>) -> Answer {
     let mut answer = Answer {
         object: item.label(),
@@ -99,7 +99,7 @@ fn link(item: &Item) -> Link {
     }
 }
 
-/// The answer for people: the cause in a sentence, the chain, and what to do.
+/// [`Answer`] for people: the cause in a sentence, the chain, and the next step.
 pub fn text(answer: &Answer, now: Timestamp) -> String {
     let object = printable::line(&answer.object);
     let Some(cause) = &answer.cause else {
@@ -132,7 +132,7 @@ pub fn text(answer: &Answer, now: Timestamp) -> String {
     text
 }
 
-/// The chain as a branch of the tree of `describe cluster`.
+/// Chain as a branch of the tree of `describe cluster`.
 fn rows(chain: &[Link], now: Timestamp) -> Vec<[String; 4]> {
     let row = |(depth, link): (usize, &Link)| {
         let branch = match depth {

@@ -1,4 +1,4 @@
-//! Parts of an object that are kept for its display. A process with a thousand clusters displays ten thousand.
+//! Parts of an object kept for display. A process with a thousand clusters displays ten thousand objects.
 
 use kube::api::{ApiResource, DynamicObject};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::readiness::cause::PAUSED;
 use crate::snapshot::Kind;
 
-/// The fields of infrastructure objects that are displayed, or that say what others refer to.
+/// Displayed fields of infrastructure objects, and fields with the names of other objects.
 const OF_INFRASTRUCTURE: [(&str, &[&str]); 2] = [
     ("spec", &["providerID", "identityRef"]),
     (
@@ -15,7 +15,7 @@ const OF_INFRASTRUCTURE: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Removes what is never displayed: more than half of most objects.
+/// Removes the fields that are never displayed: more than half of most objects.
 pub(super) fn lighten(resource: &ApiResource, object: &mut DynamicObject) {
     object.metadata.managed_fields = None;
     if let Some(annotations) = &mut object.metadata.annotations {

@@ -1,14 +1,14 @@
-//! Why an object is not ready, in simple terms and from the object that is the cause.
+//! Reason why an object is not ready, in simple terms, found in the object that causes the delay.
 
 use crate::readiness::{reach, summary, waits_for};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
-/// Why an object is not ready.
+/// Reason why an object is not ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cause {
     /// One line without the types of conditions.
     pub text: String,
-    /// True if it needs intervention.
+    /// True if the object needs intervention.
     pub failing: bool,
 }
 
@@ -24,8 +24,8 @@ impl Cause {
 /// Annotation that pauses one object.
 pub const PAUSED: &str = "cluster.x-k8s.io/paused";
 
-/// Why `item` is not ready; `None` when it is. A paused object is not ready whatever its conditions say: they are those of
-/// before.
+/// [`Cause`] of an unready [`Item`]; `None` if ready. A paused object is not ready whatever its conditions say: the
+/// conditions are from before the pause.
 pub fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
     if let Some(paused) = paused(item) {
         return Some(paused);
@@ -47,12 +47,12 @@ pub fn cause(snapshot: &Snapshot, item: &Item) -> Option<Cause> {
     }
 }
 
-/// True if nothing is done for an object until somebody resumes it.
+/// True if no controller acts on an object until a user resumes the object.
 pub fn is_paused(item: &Item) -> bool {
     paused(item).is_some()
 }
 
-/// Cause of a pause, and the way to resume the object.
+/// [`Cause`] of a pause, and the way to resume the object.
 fn paused(item: &Item) -> Option<Cause> {
     if item.kind == Kind::Cluster && item.field("/spec/paused") == true {
         return Cause::waiting("paused by spec.paused: set it to false to resume");
@@ -116,7 +116,8 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
     Some(of_condition(&missing))
 }
 
-/// An object of another provider: what the contract of Cluster API says of all of them.
+/// [`Cause`] of an object of another provider, by the fields that the contract of Cluster API requires of all
+/// providers.
 fn of_provider(item: &Item) -> Option<Cause> {
     let summary = ["Ready", "Available"].into_iter();
     let mut summary = summary.filter_map(|type_| item.condition(type_));
@@ -205,13 +206,13 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     of_conditions(machine)
 }
 
-/// The condition of a control plane whose etcd has lost its quorum.
+/// [`Condition`] of a control plane whose etcd has lost its quorum.
 pub fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
     let found = item.condition("EtcdRecovered")?;
     (found.status == "False").then_some(found)
 }
 
-/// Cause that a recovery of etcd waits for: somebody, unless machines are being deleted.
+/// [`Cause`] of a delayed recovery of etcd: the user has to act, unless machines are being deleted.
 pub fn recovery(item: &Item) -> Option<Cause> {
     let found = lost_quorum(item)?;
     Some(Cause {
@@ -220,7 +221,7 @@ pub fn recovery(item: &Item) -> Option<Cause> {
     })
 }
 
-/// The condition that requests the replacement of a machine that has failed its health check, until it is replaced.
+/// [`Condition`] with the request to replace a machine after a failed health check, until the machine is replaced.
 pub fn unremediated(machine: &Item) -> Option<Condition<'_>> {
     if machine.kind != Kind::Machine || machine.is_deleting() {
         return None;
@@ -230,7 +231,8 @@ pub fn unremediated(machine: &Item) -> Option<Condition<'_>> {
     is_false("OwnerRemediated").or_else(|| is_false("ExternallyRemediated"))
 }
 
-/// Why a machine that has failed its health check is still there: also for a preflight check of its MachineSet.
+/// [`Cause`] of the delayed replacement of a machine after a failed health check, or after a preflight check of its
+/// MachineSet.
 fn unreplaced(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     let of_machine = remediation(machine)?;
     let blocked = blocked_set(snapshot, machine).and_then(blocked);
@@ -240,14 +242,15 @@ fn unreplaced(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     }
 }
 
-/// The MachineSet of a Machine, if it needs somebody before it creates or replaces machines.
+/// MachineSet of a Machine, if blocked until a user intervenes.
 pub fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<&'a Item> {
     let mut sets = snapshot.of_kind(Kind::MachineSet);
     let set = sets.find(|set| machine.is_owned_by(set))?;
     blocked(set).is_some_and(|it| it.failing).then_some(set)
 }
 
-/// Cause that holds the replacement of a machine back after a failed health check; somebody has to act unless the cause passes.
+/// [`Cause`] of the delayed replacement of a machine after a failed health check; the user has to act unless the cause
+/// passes.
 pub fn remediation(machine: &Item) -> Option<Cause> {
     let found = unremediated(machine)?;
     if found.reason == "WaitingForRemediation" {
@@ -276,7 +279,7 @@ fn held_back(machine: &Item, why: &str) -> Cause {
     }
 }
 
-/// True if a message is about what ends by itself.
+/// True if the problem in a message ends by itself.
 pub fn passes(message: &str) -> bool {
     const STARTS: [&str; 5] = [
         "changing ",
@@ -297,7 +300,7 @@ pub fn passes(message: &str) -> bool {
     STARTS.iter().any(starts) || PARTS.iter().any(|words| lower.contains(words))
 }
 
-/// The reasons of an object that may not create or delete machines. They fail, unless they pass by themselves.
+/// [`Cause`] of an object that may not create or delete machines: a failure, unless the reason passes by itself.
 pub fn blocked(item: &Item) -> Option<Cause> {
     let types = ["RollingOut", "ScalingUp"].into_iter();
     let mut conditions = types.filter_map(|type_| item.condition(type_));
@@ -348,7 +351,7 @@ pub fn without_conditions(message: &str) -> &str {
     }
 }
 
-/// The cause in the object's conditions.
+/// [`Cause`] in the conditions of the [`Item`].
 fn of_conditions(item: &Item) -> Option<Cause> {
     let text = waits_for(item)?;
     Cause::waiting(in_users_words(without_conditions(&text)))
@@ -394,7 +397,7 @@ pub fn is_failure(reason: &str) -> bool {
     reason.starts_with("Invalid") || words.iter().any(|word| reason.ends_with(word))
 }
 
-/// Nova's words for a quota that is used up, in fewer words: `quota of instances: 10 of 10 used`. What follows them stays.
+/// Nova's message for an exhausted quota, shortened: `quota of instances: 10 of 10 used`. Text after the message stays.
 fn quota(text: &str) -> Option<String> {
     let (words, rest) = match text.split_once(" (") {
         Some((words, rest)) => (words, format!(" ({rest}")),
@@ -457,7 +460,7 @@ fn in_users_words(text: &str) -> String {
     short.to_owned()
 }
 
-/// True if a word is an id that OpenStack gives.
+/// True if a word is an id made by OpenStack.
 fn is_id(word: &str) -> bool {
     word.len() == 36
         && word

@@ -1,4 +1,5 @@
-//! API servers whose address is inside of a cloud: without a floating IP nobody outside reaches them, however long they wait.
+//! API servers with an address inside of a cloud: without a floating IP no client outside of the cloud reaches the
+//! address, however long the controllers wait.
 
 use std::net::IpAddr;
 
@@ -8,8 +9,8 @@ use super::Cause;
 use super::cause::is_true;
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
-/// The condition of the connection to a cluster whose control plane machine is there, and whose API server has an address in
-/// the cluster's own subnets, at which it has never answered.
+/// [`Condition`] of the connection to a cluster whose control plane machine exists, and whose API server has never
+/// answered at its address in the cluster's own subnets.
 pub fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition<'a>> {
     if cluster.kind != Kind::Cluster || is_true(cluster, "ControlPlaneInitialized") {
         return None;
@@ -33,7 +34,7 @@ pub fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition
     (is_inside && has_machine).then_some(probe)
 }
 
-/// Cause of an unreached cluster.
+/// [`Cause`] of an unreached cluster.
 pub fn cause(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     unreached(snapshot, cluster)?;
     Some(Cause {

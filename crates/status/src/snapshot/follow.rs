@@ -14,11 +14,11 @@ use super::{Kind, Snapshot};
 pub struct Wanted {
     /// The templates of machines.
     pub templates: bool,
-    /// ClusterResourceSets and what they have applied.
+    /// ClusterResourceSets and their bindings.
     pub resource_sets: bool,
 }
 
-/// A snapshot, and the kinds that were read for it.
+/// [`Snapshot`], and the kinds read for it.
 pub struct Followed {
     /// The objects.
     pub snapshot: Snapshot,
@@ -27,7 +27,7 @@ pub struct Followed {
 }
 
 impl Snapshot {
-    /// Reads the objects of clusters, whichever providers they are of.
+    /// Reads the objects of clusters of any providers, as a [`Followed`] snapshot.
     pub async fn follow(
         client: &Client,
         namespace: Option<&str>,
@@ -66,16 +66,16 @@ impl Snapshot {
 struct Reading<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
-    /// Groups that were asked for; `None` if the API server has none of the name.
+    /// Groups after discovery; `None` if the API server lacks the group.
     groups: BTreeMap<String, Option<ApiGroup>>,
-    /// Group and kind of what was asked for.
+    /// Groups and kinds that have been read.
     seen: BTreeSet<(String, String)>,
     snapshot: Snapshot,
     resources: Vec<ApiResource>,
 }
 
 impl Reading<'_> {
-    /// Reads the kinds that the objects read so far refer to; whether there were any.
+    /// Reads the kinds to which the objects read so far refer; false if there were none.
     async fn next(&mut self, wanted: Wanted) -> kube::Result<bool> {
         let templates = Role::TEMPLATES.iter().filter(|_| wanted.templates);
         let roles: Vec<Role> = Role::OBJECTS.iter().chain(templates).copied().collect();
@@ -93,7 +93,7 @@ impl Reading<'_> {
         Ok(!referred.is_empty())
     }
 
-    /// Reads the objects of a kind, in the version that the API server prefers.
+    /// Reads the objects of a kind, in the version preferred by the API server.
     async fn find(&mut self, group: &str, kind: &str) -> kube::Result<()> {
         if !self.seen.insert((group.to_owned(), kind.to_owned())) {
             return Ok(());

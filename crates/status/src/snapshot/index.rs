@@ -1,5 +1,5 @@
-//! The objects of a snapshot, and where those are that belong together: with a thousand clusters, a search through all
-//! objects for each of them would be a million.
+//! Objects of a [`Snapshot`](super::Snapshot), with an index of related objects: with a thousand clusters, one search
+//! through all objects for each object would take a million steps.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,15 +13,15 @@ use super::Item;
 /// The label with the name of an object's Cluster.
 pub(super) const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
-/// Objects in the order in which they are displayed.
+/// [`Item`]s in the order of display.
 #[derive(Clone, Debug, Default)]
 pub struct Items {
     list: Vec<Item>,
-    /// Built when it is first needed.
+    /// [`Index`], built at first use.
     index: OnceLock<Index>,
 }
 
-/// Property that objects have in common.
+/// Property shared by objects.
 #[derive(Hash)]
 pub(super) enum Common<'a> {
     /// The namespace and the name.

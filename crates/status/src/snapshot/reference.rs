@@ -8,9 +8,10 @@ use super::{Common, Item, Kind, Snapshot};
 /// A reference of the contract between Cluster API and providers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// API group.
+    /// Positions of objects by the hash of a [`Common`] property. Found objects are compared again, since hashes
+    /// collide.
     pub group: String,
-    /// Kind.
+    /// [`Item`]s that may have one of these properties in common, in order, each once.
     pub kind: String,
     /// Name.
     pub name: String,
@@ -43,19 +44,19 @@ pub enum Role {
     ControlPlane,
     /// `bootstrap.configRef` of a Machine.
     Bootstrap,
-    /// The template of machines' infrastructure, of whatever creates machines.
+    /// Infrastructure template of machines, in any object with a machine template.
     InfrastructureTemplate,
-    /// The template of machines' bootstrap configuration.
+    /// Bootstrap template of machines.
     BootstrapTemplate,
 }
 
 impl Role {
-    /// The references that lead to objects with conditions.
+    /// [`Role`]s of objects with conditions.
     pub const OBJECTS: [Role; 3] = [Role::Infrastructure, Role::ControlPlane, Role::Bootstrap];
-    /// The references that lead to templates.
+    /// [`Role`]s of templates.
     pub const TEMPLATES: [Role; 2] = [Role::InfrastructureTemplate, Role::BootstrapTemplate];
 
-    /// Where the reference stands; the older place of control planes second.
+    /// JSON pointers to the reference; the older place of control planes second.
     fn places(self) -> &'static [&'static str] {
         match self {
             Role::Infrastructure => &["/spec/infrastructureRef"],
@@ -72,7 +73,7 @@ impl Role {
 }
 
 impl Item {
-    /// The reference of an object in this role, if it has one.
+    /// [`Reference`] of an object in this [`Role`]; `None` without one.
     pub fn reference(&self, role: Role) -> Option<Reference> {
         let mut places = role.places().iter();
         places.find_map(|place| Reference::of(self.field(place)))
@@ -91,7 +92,7 @@ impl Item {
             && self.group() == reference.group
     }
 
-    /// True if the label of control planes is on it.
+    /// True if the object has the label of control planes.
     pub fn is_control_plane_machine(&self) -> bool {
         let labels = self.object.labels();
         labels.contains_key("cluster.x-k8s.io/control-plane")
@@ -99,21 +100,21 @@ impl Item {
 }
 
 impl Snapshot {
-    /// The object that `from` refers to in this role.
+    /// [`Item`] in this [`Role`] of `from`.
     pub fn referred(&self, from: &Item, role: Role) -> Option<&Item> {
         let reference = from.reference(role)?;
         self.named(from.namespace(), &reference.name)
             .find(|item| item.is(&reference))
     }
 
-    /// The infrastructure of a Cluster. A Cluster that refers to none has that which is its own.
+    /// Infrastructure of a Cluster: the referred object, or without a reference the object with the Cluster as owner.
     pub fn infrastructure<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
         let fallback = || self.belonging(cluster, Kind::OpenStackCluster).next();
         self.referred(cluster, Role::Infrastructure)
             .or_else(fallback)
     }
 
-    /// The control plane of a Cluster, in the same way.
+    /// Control plane of a Cluster, found like [`Snapshot::infrastructure`].
     pub fn control_plane<'a>(&'a self, cluster: &'a Item) -> Option<&'a Item> {
         let fallback = || self.belonging(cluster, Kind::KubeadmControlPlane).next();
         self.referred(cluster, Role::ControlPlane).or_else(fallback)

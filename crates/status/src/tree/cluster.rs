@@ -1,4 +1,4 @@
-//! The shape of the tree of a cluster: that of clusterctl, for any providers.
+//! Shape of the tree of a cluster: the shape of clusterctl's tree, for any providers.
 
 use serde_json::Value;
 
@@ -15,25 +15,25 @@ pub struct Selection {
     pub machine_sets: bool,
     /// ClusterResourceSets that have been applied.
     pub resource_sets: bool,
-    /// The templates that machines are made from.
+    /// Templates of the machines.
     pub templates: bool,
     /// Infrastructure and bootstrap objects.
     pub parts: Parts,
 }
 
-/// Which infrastructure and bootstrap objects are shown below their machines.
+/// Choice of the infrastructure and bootstrap objects below machines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parts {
-    /// None of them.
+    /// No such object.
     #[default]
     None,
-    /// Objects that fail for another reason than their machine gives.
+    /// Objects that fail for a reason other than the reason of their machine.
     Telling,
-    /// All of them.
+    /// All such objects.
     All,
 }
 
-/// The tree of `cluster`.
+/// Tree of `cluster`, with the [`Selection`] of its objects.
 pub fn of_cluster(snapshot: &Snapshot, cluster: &Item, selection: Selection) -> Branch {
     let shape = Shape {
         snapshot,
@@ -61,7 +61,7 @@ pub fn of_cluster(snapshot: &Snapshot, cluster: &Item, selection: Selection) -> 
     root
 }
 
-/// A branch for several objects; none for no objects.
+/// [`Branch`] for several objects; none for no objects.
 fn group(name: &str, children: Vec<Branch>) -> Option<Branch> {
     (!children.is_empty()).then(|| Branch {
         name: name.to_owned(),
@@ -80,7 +80,7 @@ impl<'a> Shape<'a> {
         branch(self.snapshot, item, prefix)
     }
 
-    /// MachineDeployments, MachinePools, MachineSets of their own, and Machines that nothing creates.
+    /// MachineDeployments, MachinePools, standalone MachineSets, and standalone Machines.
     fn workers(
         &self,
         cluster: &'a Item,
@@ -145,7 +145,7 @@ impl<'a> Shape<'a> {
         node
     }
 
-    /// The templates and the machines of what creates machines.
+    /// Templates and machines of an object with a machine template.
     fn below(&self, creator: &Item, machines: &[&Item]) -> Vec<Branch> {
         let mut children = self.templates(creator);
         children.extend(self.machines(&owned(creator, machines)));
@@ -169,8 +169,8 @@ impl<'a> Shape<'a> {
             .collect()
     }
 
-    /// Machines that have been Nodes are combined when state and cause are the same; machines that never were Nodes, and
-    /// those with something below them, have separate lines.
+    /// Machines once seen as Nodes are combined if state and cause are equal; machines that never were Nodes, and
+    /// machines with objects below, have separate lines.
     fn machines(&self, machines: &[&Item]) -> Vec<Branch> {
         let mut out: Vec<(Branch, Vec<&str>)> = Vec::new();
         for machine in machines {
@@ -221,7 +221,7 @@ impl<'a> Shape<'a> {
             .collect()
     }
 
-    /// The ClusterResourceSets whose manifests the cluster has, or is to have.
+    /// ClusterResourceSets whose manifests the cluster has, or will have.
     fn resource_sets(&self, cluster: &Item) -> Vec<Branch> {
         let in_namespace = |item: &&Item| item.namespace() == cluster.namespace();
         let others = || self.snapshot.of_kind(Kind::Other).filter(in_namespace);

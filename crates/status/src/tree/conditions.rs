@@ -1,4 +1,4 @@
-//! The conditions that `describe cluster --show-conditions` adds to the tree.
+//! Conditions added to the tree by `describe cluster --show-conditions`.
 
 use std::str::FromStr;
 
@@ -17,13 +17,14 @@ pub struct Row {
     pub status: String,
     /// Reason in one word.
     pub reason: String,
-    /// When the status changed, RFC 3339.
+    /// Time of the last change of the status, RFC 3339.
     pub since: String,
     /// Message for people.
     pub message: String,
 }
 
-/// One part of the value of --show-conditions: `all`, a kind, or a kind and a name; with `!` only what is not true.
+/// One part of the value of --show-conditions: `all`, a kind, or a kind and a name; with `!`, only conditions in a bad
+/// state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selector {
     /// The kind, in lower case; all kinds without one.
@@ -59,7 +60,7 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// True if it can select a Machine, so that machines must not be grouped.
+    /// True if the selector can select a Machine, so that machines must not be grouped.
     pub fn selects_machines(&self) -> bool {
         self.is_of("Machine")
     }
@@ -77,7 +78,7 @@ impl Selector {
 /// Checks that the trees have objects of every selected kind, or may have some later.
 ///
 /// # Errors
-/// With the kinds that there are.
+/// With the existing kinds.
 pub fn check(wanted: &[Selector], roots: &[Branch]) -> Result<(), String> {
     let mut kinds = Vec::new();
     for root in roots {
@@ -115,7 +116,7 @@ fn kinds_in<'a>(branch: &'a Branch, kinds: &mut Vec<&'a str>) {
     }
 }
 
-/// Adds the selected conditions to all branches.
+/// Adds the selected conditions to the [`Branch`] and all branches below.
 pub fn add(branch: &mut Branch, snapshot: &Snapshot, namespace: &str, wanted: &[Selector]) {
     let label = branch.name.rsplit(" - ").next().unwrap_or_default();
     let item = snapshot
@@ -148,7 +149,7 @@ fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
         .collect()
 }
 
-/// The status of a condition of this type when nothing is the matter.
+/// Status of a condition of this type in a healthy object.
 pub fn good(type_: &str) -> &'static str {
     const NEGATIVE: [&str; 7] = [
         "Deleting",

@@ -5,7 +5,7 @@ use terminal::{Colors, GREEN, RED, YELLOW};
 use super::Branch;
 use super::conditions::{Row, good};
 
-/// The status of an object: green when it is ready, red when it fails.
+/// Status of a [`Branch`]: green when ready, red when failing.
 pub(super) fn state(colors: Colors, node: &Branch) -> String {
     let color = match (node.status.ends_with("True"), node.failing) {
         (_, true) => RED,
@@ -15,7 +15,7 @@ pub(super) fn state(colors: Colors, node: &Branch) -> String {
     colors.painted(color, &node.status)
 }
 
-/// The status of a condition: green when it is as it should be.
+/// Status of a condition [`Row`]: green in the good state.
 pub(super) fn condition(colors: Colors, row: &Row) -> String {
     let color = match row.status == good(&row.type_) {
         true => GREEN,

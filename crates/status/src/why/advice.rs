@@ -1,4 +1,4 @@
-//! The next thing to do about a cause.
+//! Next step for a cause.
 
 mod reasons;
 mod words;
@@ -9,7 +9,7 @@ use super::chain::{Chain, End, Finding};
 use crate::readiness::cause::passes;
 use crate::snapshot::{Item, Kind, Snapshot};
 
-/// How commands are written that reach the same API server.
+/// Form of commands for the same API server.
 pub struct Commands<'a> {
     /// This program.
     pub program: &'a str,
@@ -85,7 +85,7 @@ impl Case<'_> {
         )
     }
 
-    /// Next step by a condition. One of another provider has a reason that is not known here.
+    /// Next step by a condition. The reason of a condition of another provider may be unknown here.
     fn of_condition(&self) -> String {
         self.of_words()
             .or_else(|| self.of_reason())
@@ -116,7 +116,7 @@ impl Case<'_> {
         self.of_reason().unwrap_or_else(|| self.waiting())
     }
 
-    /// Of two objects with one identity neither acts, and a person says which one is the copy.
+    /// Next step for two objects with one identity, of which neither acts until the user names the copy.
     fn of_copies(&self) -> String {
         let (kind, name) = (self.last.kind_name().to_lowercase(), self.last.name());
         let delete = format!("delete {kind} {name} --wait=false");
@@ -155,7 +155,7 @@ impl Case<'_> {
         )
     }
 
-    /// The message of the condition, in one line.
+    /// Message of the condition, in one line.
     fn detail(&self) -> &str {
         self.finding.detail.as_deref().unwrap_or_default()
     }
@@ -164,12 +164,12 @@ impl Case<'_> {
         self.commands.kubectl(self.namespace, rest)
     }
 
-    /// The command that shows all conditions of the last object.
+    /// Command to show all conditions of the last object.
     fn show_conditions(&self) -> String {
         self.show_conditions_of(&self.last.label())
     }
 
-    /// The command that shows the conditions of a kind, or of one object of it.
+    /// Command to show the conditions of a kind, or of one object of the kind.
     fn show_conditions_of(&self, selected: &str) -> String {
         format!(
             "{} describe cluster{} -n {} {} --show-conditions {selected}",
@@ -186,7 +186,7 @@ impl Case<'_> {
             .map_or("NAME", Item::name)
     }
 
-    /// The Machine of the last object.
+    /// Machine of the last object.
     fn machine(&self) -> Option<&Item> {
         match self.last.kind {
             Kind::Machine => Some(self.last),
@@ -194,7 +194,7 @@ impl Case<'_> {
         }
     }
 
-    /// Creator of such Machines: the object whose template is changed.
+    /// Object whose template is to be changed: the creator of such Machines.
     fn creator(&self) -> String {
         let creator = || {
             let machine = self.machine()?;
@@ -213,7 +213,7 @@ impl Case<'_> {
         creator().unwrap_or_else(|| "whatever creates the Machine".to_owned())
     }
 
-    /// How a spec is changed that names something else.
+    /// Way to change a spec with a wrong name.
     fn in_spec(&self) -> String {
         match self.last.kind {
             Kind::OpenStackCluster | Kind::Cluster => {
@@ -223,7 +223,7 @@ impl Case<'_> {
         }
     }
 
-    /// How the Machine is replaced: something creates another one, or somebody has to.
+    /// Way to replace the Machine: its owner creates another one, or the user has to.
     fn replacement(&self) -> String {
         let Some(machine) = self.machine() else {
             return format!("delete {} and create it again", self.last.label());
@@ -243,7 +243,7 @@ impl Case<'_> {
         self.machine().map_or("NAME", Item::name)
     }
 
-    /// The server of the Machine, as OpenStack knows it.
+    /// Server of the Machine, as named in OpenStack.
     fn server(&self) -> String {
         let id = self.machine().and_then(|machine| {
             let id = machine.field("/spec/providerID").as_str()?;

@@ -1,4 +1,4 @@
-//! The chain of objects from one that is not ready to the last cause: each waits for the next.
+//! Chain from an unready object to the last cause: each object waits for the next.
 
 use kube::ResourceExt;
 
@@ -12,14 +12,14 @@ use crate::snapshot::reference::{Reference, Role};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 use crate::tree::conditions::good;
 
-/// The reason of a finding that is no condition's: the API server has an address that is not reached.
+/// Reason of a [`Finding`] outside of conditions: the address of the API server is not reached.
 pub(super) const UNREACHED: &str = "UnreachedAddress";
 
-/// From an object to the last cause.
+/// Objects from the first one to the last cause.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     snapshot: &'a Snapshot,
-    /// The object that was asked about, and what it waits for; never empty.
+    /// [`Item`] in the question, followed by the objects in its way; never empty.
     pub(super) links: Vec<&'a Item>,
     pub(super) end: End,
 }
@@ -27,11 +27,11 @@ pub(super) struct Chain<'a> {
 /// Problem of the last link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// Its own conditions say it.
+    /// Problem in its own conditions.
     Itself,
-    /// Nothing is done for it until it is no longer paused.
+    /// Pause: no controller acts on the object until resumed.
     Paused,
-    /// It refers to an object that does not exist.
+    /// [`Reference`] to a missing object.
     Missing(Reference),
 }
 
@@ -47,14 +47,14 @@ pub(super) struct Finding {
     pub(super) failing: bool,
 }
 
-/// Step from an object to the one that it waits for.
+/// Step from an object to the object in its way.
 enum Step<'a> {
     To(&'a Item),
     Missing(Reference),
 }
 
 impl<'a> Chain<'a> {
-    /// The chain from `start`; `None` if it is ready.
+    /// Chain from `start`; `None` if ready.
     pub(super) fn of(snapshot: &'a Snapshot, start: &'a Item) -> Option<Self> {
         cause(snapshot, start)?;
         let mut walk = Walk {
@@ -73,7 +73,7 @@ impl<'a> Chain<'a> {
         self.links.last().copied()
     }
 
-    /// Problem of the last object.
+    /// [`Finding`] of the last object.
     pub(super) fn finding(&self) -> Finding {
         let Some(last) = self.last() else {
             return Finding::of(String::new(), "is not ready");
@@ -94,7 +94,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Finding that the API server of a Cluster is not reached, which no condition reports.
+    /// [`Finding`] for a Cluster whose API server is not reached, reported by no condition.
     fn of_reach(&self, last: &Item) -> Option<Finding> {
         let cause = reach::cause(self.snapshot, last)?;
         let probe = unreached(self.snapshot, last)?;
@@ -107,7 +107,7 @@ impl<'a> Chain<'a> {
         })
     }
 
-    /// How many other Machines of the cluster are not ready for the same reason as the last one.
+    /// Number of other Machines of the cluster that are unready for the same reason as the last one.
     pub(super) fn others(&self, snapshot: &Snapshot) -> usize {
         let of_machine = |item: &&&Item| item.kind == Kind::Machine;
         let Some(machine) = self.links.iter().rev().find(of_machine) else {
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The first of `items` that fails, or else the first that is not ready.
+    /// First failing one of `items`, or else the first unready one.
     fn pick(&self, items: impl Iterator<Item = &'a Item>) -> Option<&'a Item> {
         let mut waiting = None;
         for item in items.filter(|item| self.is_new(item)) {
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         waiting
     }
 
-    /// Object that `from` refers to in a role: not there, or not ready.
+    /// [`Step`] to the object of a [`Role`]: missing, or not ready.
     fn referred(&self, from: &'a Item, role: Role) -> Option<Step<'a>> {
         let reference = from.reference(role)?;
         match self.snapshot.referred(from, role) {
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
             .map(Step::To)
     }
 
-    /// The set of the Machine that is the cause, or else a set that is not ready.
+    /// MachineSet of the failing Machine, or else an unready set.
     fn of_deployment(&self, deployment: &'a Item) -> Option<&'a Item> {
         if blocked(deployment).is_some_and(|it| it.failing) {
             return None;
@@ -266,7 +266,7 @@ impl<'a> Walk<'a> {
             .or_else(|| self.gate(deployment))
     }
 
-    /// A Machine of what creates Machines, or what keeps it from creating any.
+    /// Machine of a creator of Machines, or the obstacle to the creation of any.
     fn of_creator(&self, creator: &'a Item) -> Option<&'a Item> {
         if recovery(creator).is_some_and(|it| it.failing) {
             return None;
@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
         machine.or_else(|| self.gate(creator))
     }
 
-    /// The Cluster, if it keeps an object from being reconciled.
+    /// Cluster, if an obstacle to the reconciliation of the object.
     fn gate(&self, item: &'a Item) -> Option<&'a Item> {
         let cluster = self.snapshot.cluster_of(item)?;
         let plane = self.snapshot.control_plane(cluster);
@@ -316,19 +316,19 @@ impl<'a> Walk<'a> {
         part.or_else(|| self.unreached(machine).map(Step::To))
     }
 
-    /// The Cluster of a Machine, if that is not reached.
+    /// Cluster of a Machine, if unreached.
     fn unreached(&self, machine: &Item) -> Option<&'a Item> {
         let cluster = self.snapshot.cluster_of(machine)?;
         unreached(self.snapshot, cluster)?;
         self.is_new(cluster).then_some(cluster)
     }
 
-    /// True if the Machine itself says what holds its replacement back.
+    /// True if the conditions of the Machine have the obstacle to its replacement.
     fn is_held_back(machine: &Item) -> bool {
         remediation(machine).is_some_and(|it| it.failing)
     }
 
-    /// Object that the infrastructure or the bootstrap configuration of a Machine waits for.
+    /// [`Item`] that blocks the infrastructure or the bootstrap configuration of a Machine.
     fn of_part(&self, part: &'a Item, machine: &'a Item) -> Option<&'a Item> {
         let fails = cause(self.snapshot, part).is_some_and(|it| it.failing);
         if fails || part.is_deleting() {
@@ -403,7 +403,7 @@ fn by_condition(item: &Item) -> Finding {
     }
 }
 
-/// The condition that says most about why an object is not ready: no summary, and rather one that fails.
+/// [`Condition`] with the most about the state of an unready object: no summary, and preferably a failing one.
 pub(super) fn condition(item: &Item) -> Option<Condition<'_>> {
     if let Some(found) = lost_quorum(item).or_else(|| unremediated(item)) {
         return Some(found);

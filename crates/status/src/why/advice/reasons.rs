@@ -1,4 +1,4 @@
-//! Next step by the reason of a condition. Every reason that a controller of this program gives has its answer.
+//! Next step by the reason of a condition. Every reason given by a controller of this program has a next step.
 
 use super::Case;
 use super::words::list;
@@ -6,7 +6,7 @@ use crate::readiness::cause::{blocked_set, lost_quorum, passes};
 use crate::snapshot::{Item, Kind};
 use crate::why::chain::UNREACHED;
 
-/// The reasons of what ends by itself.
+/// Reasons of states that end by themselves.
 pub(super) const PASSING: [&str; 27] = [
     "ClusterUpgrading",
     "Creating",
@@ -37,7 +37,7 @@ pub(super) const PASSING: [&str; 27] = [
     "WaitingForWorkloadCluster",
 ];
 
-/// The reasons that only say of other conditions, or of other objects, that they are not as they should be.
+/// Reasons that only sum up other conditions, or other objects, in a bad state.
 pub(super) const SUMS: [&str; 14] = [
     "AvailableUnknown",
     "HealthUnknown",
@@ -55,7 +55,7 @@ pub(super) const SUMS: [&str; 14] = [
     "UpToDateUnknown",
 ];
 
-/// The preflight checks of MachineSets, and the words by which a message of one is known that does not name it.
+/// Preflight checks of MachineSets, each with words that identify its messages where its name is missing.
 const CHECKS: [(&str, &str); 4] = [
     ("ControlPlaneIsStable", "which is being upgraded"),
     ("KubernetesVersionSkew", "is newer than that of"),
@@ -63,7 +63,7 @@ const CHECKS: [(&str, &str); 4] = [
     ("KubeadmVersionSkew", "joins only a control plane"),
 ];
 
-/// The preflight check that a message is about.
+/// Name of the preflight check in a message.
 fn preflight_check(message: &str) -> Option<&'static str> {
     let named = CHECKS.iter().find(|(name, _)| message.contains(name));
     let known = named.or_else(|| CHECKS.iter().find(|(_, words)| message.contains(words)));
@@ -87,7 +87,7 @@ impl Case<'_> {
             .or_else(|| SUMS.contains(&reason).then(|| self.of_sum()))
     }
 
-    /// Next step for a state that ends by itself, if nothing holds it back.
+    /// Next step for a state that ends by itself, unless blocked.
     fn passing(&self) -> String {
         match self.finding.failing {
             true => format!(
@@ -98,7 +98,7 @@ impl Case<'_> {
         }
     }
 
-    /// A MachineSet creates no machines, and replaces none, while one of its checks fails.
+    /// Next step for a MachineSet that neither creates nor replaces machines while a preflight check fails.
     fn of_preflight_check(&self) -> Option<String> {
         if ![Kind::MachineDeployment, Kind::MachineSet, Kind::Machine].contains(&self.last.kind) {
             return None;
@@ -277,7 +277,7 @@ impl Case<'_> {
         })
     }
 
-    /// True if the message is about the Machine's own Node, not about what comes before it.
+    /// True if the message is about the Machine's own Node, and not about a step before.
     fn waits_for_its_node(&self) -> bool {
         self.detail().to_lowercase().contains("node to join")
     }
@@ -372,7 +372,7 @@ impl Case<'_> {
         })
     }
 
-    /// The end of a chain whose condition only sums up others.
+    /// Next step at the end of a chain, for a condition that only sums up others.
     fn of_sum(&self) -> String {
         match passes(self.detail()) {
             true => self.waiting(),
@@ -383,7 +383,7 @@ impl Case<'_> {
         }
     }
 
-    /// The steps in the condition of a control plane whose etcd has lost its quorum.
+    /// Steps in the condition of a control plane whose etcd has lost its quorum.
     fn of_recovery(&self) -> Option<String> {
         let found = lost_quorum(self.last)?;
         let step = |line: &str| {

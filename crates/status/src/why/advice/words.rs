@@ -1,8 +1,8 @@
-//! Next step by the words of clouds and kubelets, for any reason of the condition.
+//! Next step by messages of clouds and kubelets, for any reason of the condition.
 
 use super::Case;
 
-/// Resources that a spec names, and the command that lists what the cloud has of them. The first that fits counts.
+/// Resources named in a spec, and the command that lists such resources in the cloud. The first match counts.
 const LISTS: [(&[&str], &str); 10] = [
     (&["key pair", "keypair"], "keypair list"),
     (&["flavor"], "flavor list"),
@@ -16,7 +16,7 @@ const LISTS: [(&[&str], &str); 10] = [
     (&["network"], "network list"),
 ];
 
-/// The command of the OpenStack client that lists what a message of the cloud is about.
+/// Command of the OpenStack client that lists the resources of a message of the cloud.
 pub(super) fn list(message: &str) -> Option<String> {
     let lower = message.to_lowercase();
     let is_about = |words: &&[&str]| words.iter().any(|word| lower.contains(word));
@@ -63,7 +63,7 @@ impl Case<'_> {
         None
     }
 
-    /// Check for a cloud controller manager, and the way to have one.
+    /// Check for a cloud controller manager, and the way to install one.
     pub(super) fn cloud_controller_manager(&self) -> String {
         format!(
             "a cloud controller manager runs in the workload cluster: {} generate cloud-controller-manager prints one, and up --cloud NAME --install-ccm installs it",
