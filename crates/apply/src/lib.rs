@@ -14,19 +14,19 @@ use manifest::Document;
 /// The field manager of applied objects.
 pub const FIELD_MANAGER: &str = "ferrostack";
 
-/// Why manifests could not be applied: all problems, one per line.
+/// Reason why manifests could not be applied: all problems, one per line.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct ApplyError(
-    /// Problems, each with its place.
+    /// Problems, each with file, line and field.
     pub Vec<String>,
 );
 
-/// Applies `documents` in the order of their dependencies. All are validated by a dry run first, so that an error in
-/// the last one leaves nothing partially applied.
+/// Applies `documents` in the order of their dependencies. All [`Document`]s are validated by a dry run first, so that
+/// an error in the last one leaves nothing partially applied.
 ///
 /// # Errors
-/// All problems of the dry run, or those of the requests after it.
+/// [`ApplyError`] with all problems of the dry run, or of the requests after the dry run.
 pub async fn all(
     client: &Client,
     documents: &[Document],
@@ -77,7 +77,7 @@ fn place(problem: &str) -> (String, usize) {
     (problem.to_owned(), 0)
 }
 
-/// Sort key of kinds: namespaces and definitions first, then what other objects refer to.
+/// Sort key of kinds: namespaces and CRDs first, then objects that others refer to.
 fn rank(kind: &str) -> u8 {
     match kind {
         "Namespace" => 0,
@@ -90,7 +90,7 @@ fn rank(kind: &str) -> u8 {
     }
 }
 
-/// An object as it is stored, and as it would be after an apply.
+/// Object in the store, and as changed by an apply.
 pub struct Preview {
     /// `Kind name`.
     pub label: String,
@@ -100,11 +100,11 @@ pub struct Preview {
     pub after: DynamicObject,
 }
 
-/// A dry run of all `documents`, with the stored objects beside it; writes nothing. An object in a namespace that does not exist
-/// yet is shown as the document has it.
+/// Dry run of all `documents`, as [`Preview`]s with the stored objects; writes nothing. An object in a namespace that
+/// does not exist yet is shown as written in the document.
 ///
 /// # Errors
-/// The problems of all documents.
+/// [`ApplyError`] with the problems of all documents.
 pub async fn preview(
     client: &Client,
     documents: &[Document],
@@ -158,9 +158,9 @@ fn new_namespaces<'a>(documents: impl Iterator<Item = &'a Document>) -> Vec<&'a 
         .collect()
 }
 
-/// The value without the fields that are null. A created object drops a null of a field that is not nullable, while an
-/// applied one is refused for it; templates that people have, such as `matchLabels:` without labels, were written for the
-/// first.
+/// Value without null fields. The API server drops a null of a field that is not nullable from a created object, but
+/// rejects an applied one with such a null; published templates, such as `matchLabels:` without labels, were written
+/// for creation.
 pub fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -205,7 +205,7 @@ fn unanswered(document: &Document, error: &kube::Error) -> Vec<String> {
     )]
 }
 
-/// The rejection by the API server, one line for each field that it names.
+/// Rejection by the API server, one line for each field named in the [`Status`].
 fn explain(document: &Document, status: &Status) -> Vec<String> {
     let causes = status
         .details
@@ -251,7 +251,7 @@ fn explain(document: &Document, status: &Status) -> Vec<String> {
     )]
 }
 
-/// The fields that the message of a rejection names, each with its problem, if known.
+/// Fields in the message of a rejection, each with its problem, if known.
 ///
 /// Strict decoding reports `unknown field "spec.x"`; apply reports `.spec.x: field not declared in schema` or
 /// `.spec.replicas: expected numeric (int or float), got string`, each on a line or after `): `.
@@ -269,14 +269,14 @@ fn fields_in(message: &str) -> Vec<(String, Option<String>)> {
     fields
 }
 
-/// The kinds that the API server serves, with one discovery request for each.
+/// Kinds of the API server, with one discovery request for each.
 struct Kinds<'a> {
     client: &'a Client,
     known: HashMap<GroupVersionKind, (ApiResource, ApiCapabilities)>,
 }
 
 impl Kinds<'_> {
-    /// The objects of a document's kind, in its own namespace or in the given one.
+    /// Objects of a document's kind, in its own namespace or in the given one.
     async fn api(
         &mut self,
         document: &Document,
