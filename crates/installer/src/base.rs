@@ -1,4 +1,4 @@
-//! `generate manager`: the manifests on the standard output, or in files as a base of kustomize.
+//! `generate manager`: manifests on the standard output, or in files as a base of kustomize.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use anyhow::{Context, bail};
 use crate::manifests::{self, Issuer};
 use crate::subset::Subset;
 
-/// The file that kustomize reads.
+/// File read by kustomize.
 const KUSTOMIZATION: &str = "kustomization.yaml";
-/// Its content. The definitions are apart, so that a person finds the rest.
+/// Content of [`KUSTOMIZATION`]. CRDs have a separate file, so that the rest is easy to find.
 const KUSTOMIZATION_FILE: &str =
     "# Written by `ferrostack generate manager --kustomize`, which writes it again.
 apiVersion: kustomize.config.k8s.io/v1beta1
@@ -25,7 +25,7 @@ const OTHERS: &str = "manager.yaml";
 /// Manifests of a manager to print or to write.
 #[derive(Debug)]
 pub struct Options<'a> {
-    /// Providers and kinds.
+    /// [`Subset`] of the providers, with its kinds.
     pub subset: Subset,
     /// Namespace of the managers.
     pub namespace: &'a str,
@@ -33,15 +33,15 @@ pub struct Options<'a> {
     pub image: Option<&'a str>,
     /// Namespace of clouds.
     pub clouds: Option<&'a str>,
-    /// Issuer of the certificate of the webhooks.
+    /// [`Issuer`] of the certificate of the webhooks.
     pub issuer: Issuer,
 }
 
 impl Options<'_> {
-    /// The manifests as one YAML stream.
+    /// Manifests as one YAML stream.
     ///
     /// # Errors
-    /// If a namespace has a name that no namespace can have.
+    /// If a namespace has an invalid name.
     pub fn manifests(&self) -> anyhow::Result<String> {
         for name in [Some(self.namespace), self.clouds].into_iter().flatten() {
             manifest::check_namespace(name)?;
@@ -56,10 +56,10 @@ impl Options<'_> {
     }
 }
 
-/// Writes the base into a directory, which is made, is empty, or has such a base.
+/// Writes the base into a directory: a new one, an empty one, or one with such a base.
 ///
 /// # Errors
-/// If the directory has something else, or cannot be written.
+/// If the directory has other files, or cannot be written.
 pub fn write(directory: &Path, manifests: &str, say: impl Fn(&str)) -> anyhow::Result<()> {
     let place = directory.display();
     let documents = manifests.split_inclusive("\n---\n");

@@ -12,16 +12,16 @@ use anyhow::{Context, bail};
 use crate::names;
 use crate::older::Older;
 
-/// The file that says what the chart is.
+/// File with the description of the chart.
 const CHART: &str = "Chart.yaml";
-/// The file that says so, with the version in place of [`VERSION`].
+/// Content of [`CHART`], with [`VERSION`] in place of the version.
 const CHART_FILE: &str = include_str!("../../../config/chart/Chart.yaml");
-/// The version there.
+/// Placeholder for the version in [`CHART_FILE`].
 const VERSION: &str = "VERSION";
-/// The line by which a chart is ours.
+/// Line that identifies a chart of ferrostack.
 const NAME: &str = "name: ferrostack";
 const TEMPLATES: &str = "templates";
-/// The other files that are the same for every chart.
+/// Other files, identical in every chart.
 const FILES: [(&str, &str); 4] = [
     (
         "values.yaml",
@@ -43,15 +43,15 @@ const FILES: [(&str, &str); 4] = [
 
 /// A file of the chart.
 struct File {
-    /// Below the directory of the chart.
+    /// Path below the directory of the chart.
     path: PathBuf,
     text: String,
 }
 
-/// Writes the chart into a directory, which is made, is empty, or has such a chart.
+/// Writes the chart into a directory: a new one, an empty one, or one with such a chart.
 ///
 /// # Errors
-/// If the directory has something else, or cannot be written.
+/// If the directory has other files, or cannot be written.
 pub fn write(directory: &Path, older: Older, say: impl Fn(&str)) -> anyhow::Result<()> {
     let files = files(older)?;
     check(directory, &files)?;
@@ -70,7 +70,7 @@ pub fn write(directory: &Path, older: Older, say: impl Fn(&str)) -> anyhow::Resu
     Ok(())
 }
 
-/// All files of the chart.
+/// All [`File`]s of the chart.
 fn files(older: Older) -> anyhow::Result<Vec<File>> {
     let mut files = vec![File {
         path: CHART.into(),
@@ -87,8 +87,8 @@ fn files(older: Older) -> anyhow::Result<Vec<File>> {
     Ok(files)
 }
 
-/// A directory with anything else is not written into, and neither is a chart with templates that are not of this version,
-/// since Helm would install these as well.
+/// Rejects a directory with other files, and a chart with templates of another version, since Helm would install these
+/// templates as well.
 fn check(directory: &Path, files: &[File]) -> anyhow::Result<()> {
     let place = directory.display();
     let Ok(mut entries) = fs::read_dir(directory) else {

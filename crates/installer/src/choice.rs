@@ -1,5 +1,5 @@
-//! The providers to install: those that are named, and on a cluster without a core provider the rest, as
-//! `clusterctl init` has it. Pure.
+//! Providers to install: the named ones, and on a cluster without a core provider the rest, like `clusterctl init`.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use api::providers::Provider;
 
 use crate::installed::{Installer, ours};
 
-/// The value by which clusterctl leaves a type of provider out.
+/// Value of clusterctl to leave out a type of provider.
 const NONE: &str = "-";
 
-/// Names of providers by their type, as `clusterctl init` has them; `-` leaves a type out.
+/// Names of providers by type, as in `clusterctl init`; `-` leaves out a type.
 #[derive(Clone, Debug, Default)]
 pub struct Named {
     /// Core provider.
@@ -22,11 +22,11 @@ pub struct Named {
     pub bootstrap: Vec<String>,
     /// Control plane providers.
     pub control_plane: Vec<String>,
-    /// IPAM providers, of which ferrostack has none.
+    /// IPAM providers; ferrostack has none.
     pub ipam: Vec<String>,
-    /// Runtime extensions, of which ferrostack has none.
+    /// Runtime extensions; ferrostack has none.
     pub runtime_extension: Vec<String>,
-    /// Add-on providers, of which ferrostack has none.
+    /// Add-on providers; ferrostack has none.
     pub addon: Vec<String>,
 }
 
@@ -39,10 +39,10 @@ enum Asked {
     LeaveOut,
 }
 
-/// The names of providers must be ours: this program installs no others.
+/// Checks that all named providers are built in: this program installs no others.
 ///
 /// # Errors
-/// If one is not.
+/// If a name is unknown.
 pub fn check(flags: &Named) -> anyhow::Result<()> {
     for (flag, names, why) in [
         (
@@ -74,10 +74,10 @@ pub fn check(flags: &Named) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The providers that are named.
+/// [`Provider`]s named by the flags.
 ///
 /// # Errors
-/// If one is not ours.
+/// If a name is unknown.
 pub fn named(flags: &Named) -> anyhow::Result<BTreeSet<Provider>> {
     check(flags)?;
     let mut named = BTreeSet::new();
@@ -113,10 +113,10 @@ fn asked(flags: &Named, provider: Provider) -> anyhow::Result<Asked> {
     Ok(asked)
 }
 
-/// The providers to install with a manager in `namespace`; `there` is what is installed.
+/// [`Provider`]s to install with a manager in `namespace`; `there` has the installed ones.
 ///
 /// # Errors
-/// If nothing would be installed, or something beside the controllers of another program for the same kinds.
+/// If nothing would be installed, or a provider of another program has the same kinds.
 pub fn of(
     flags: &Named,
     there: &BTreeMap<Provider, Installer>,
@@ -160,7 +160,7 @@ pub fn of(
     Ok(chosen)
 }
 
-/// A provider that is installed already belongs to one manager, and stays with it.
+/// Rejects an installed provider of another manager: a provider stays with its manager.
 fn same_manager(
     chosen: &BTreeSet<Provider>,
     there: &BTreeMap<Provider, Installer>,

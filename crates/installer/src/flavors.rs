@@ -1,6 +1,6 @@
-//! Templates of clusters that come with the program.
+//! Templates of clusters, built into the program.
 
-/// The embedded templates, by the names of their files in a release.
+/// Embedded templates, by the names of their files in a release.
 pub const FILES: [(&str, &str); 7] = [
     (
         "cluster-template.yaml",

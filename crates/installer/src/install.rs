@@ -1,4 +1,4 @@
-//! Makes a management cluster of an existing Kubernetes cluster.
+//! Makes an existing Kubernetes cluster a management cluster.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::older::Older;
 use crate::subset::Subset;
 use crate::{installed, manifests};
 
-/// How often the Deployment of the managers is looked at.
+/// Interval between checks of the Deployment of the managers.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Providers to install, with their managers.
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct Options {
     /// Providers by name.
     pub providers: Named,
-    /// Versions before those of today in the definitions.
+    /// [`Older`] versions in the CRDs.
     pub older: Older,
     /// Namespace of the managers.
     pub namespace: String,
@@ -33,10 +33,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Checks names that no cluster is asked about.
+    /// Checks names without a request to the cluster.
     ///
     /// # Errors
-    /// If a provider is none of ours, or a name is that of no namespace.
+    /// If a provider is unknown, or a name is no valid name of a namespace.
     pub fn check(&self) -> anyhow::Result<()> {
         choice::check(&self.providers)?;
         let namespaces = [Some(&self.namespace), self.clouds.as_ref()];
@@ -47,7 +47,7 @@ impl Options {
     }
 }
 
-/// Applies the manifests; nothing is written when one of them is rejected.
+/// Applies the manifests; nothing is written when a manifest is rejected.
 ///
 /// # Errors
 /// If the cluster has such providers of another program, or a manifest is rejected.
@@ -87,7 +87,7 @@ pub async fn install(
 /// Waits until the managers in a namespace are available.
 ///
 /// # Errors
-/// If these are not after `limit`.
+/// If a manager is still unavailable after `limit`.
 pub async fn wait(
     client: &Client,
     namespace: &str,
@@ -118,7 +118,7 @@ pub async fn wait(
     }
 }
 
-/// Availability of the Deployment, or the reason against it.
+/// Availability of the [`Deployment`], or the reason against it.
 pub(crate) fn available(deployment: &Deployment) -> Result<(), String> {
     let status = deployment.status.as_ref();
     let conditions = status.and_then(|it| it.conditions.as_ref());

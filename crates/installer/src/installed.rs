@@ -1,5 +1,5 @@
-//! Annotations of a definition, written when it is installed and read before it is changed: by which version, and for
-//! a manager of which providers in which namespace.
+//! Annotations of a CRD, written by an installation and read before a change: version of the program, namespace of the
+//! manager, and its providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +14,26 @@ use operator::client::Api;
 use crate::names::{self, SERVICE};
 use crate::subset::Subset;
 
-/// The version of the program that installed a definition.
+/// Version of the program that installed a CRD.
 const VERSION: &str = "ferrostack.dev/version";
 /// The namespace of the manager.
 const NAMESPACE: &str = "ferrostack.dev/manager-namespace";
-/// The providers that this manager runs, with commas in between.
+/// Providers of this manager, separated by commas.
 const PROVIDERS: &str = "ferrostack.dev/providers";
-/// The label by which Helm knows the objects of its releases, and its value.
+/// Label of objects in releases of Helm, with its value.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 const HELM: &str = "Helm";
-/// The version of this program.
+/// Version of this program.
 pub const THIS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
-/// Who has installed a definition.
+/// Program or person that installed a CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installer {
-    /// The API server of an `up`, which has no manager.
+    /// API server of an `up`, without a manager.
     InProcess,
-    /// Another program; its provider label, or the name of the definition.
+    /// Another program; its provider label, or the name of the CRD.
     Another(String),
-    /// This program, with these values where they are known: before version 0.2 there were none.
+    /// This program, with known values: before version 0.2 a [`CustomResourceDefinition`] had none.
     Ours {
         /// Version of the program.
         version: Option<String>,
@@ -44,7 +44,7 @@ pub enum Installer {
     },
 }
 
-/// Writes who installs the definition.
+/// Writes the installer and its values into the annotations of a [`CustomResourceDefinition`].
 pub(crate) fn annotate(
     definition: &mut CustomResourceDefinition,
     subset: &Subset,
@@ -56,13 +56,13 @@ pub(crate) fn annotate(
     annotations.insert(PROVIDERS.to_owned(), subset.names(","));
 }
 
-/// True if this program has installed a definition.
+/// True for a [`CustomResourceDefinition`] installed by this program.
 pub fn is_ours(definition: &CustomResourceDefinition) -> bool {
     definition.annotations().contains_key(VERSION)
 }
 
-/// True if a definition, whose kind is one of ours, was installed by another program: by clusterctl, or with webhooks that
-/// are not ours. Definitions of ours have the labels of providers, too.
+/// True for a [`CustomResourceDefinition`] of a built-in kind installed by another program: by clusterctl, or with
+/// foreign webhooks. The label of a provider decides nothing: this program's CRDs have the label, too.
 pub fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     let labels = definition.metadata.labels.as_ref();
     let of_clusterctl = labels.is_some_and(|it| it.contains_key(CLUSTERCTL_LABEL));
@@ -73,13 +73,13 @@ pub fn is_of_another(definition: &CustomResourceDefinition) -> bool {
     of_clusterctl || service.is_some_and(|it| !it.name.starts_with(SERVICE))
 }
 
-/// True if objects of a definition are converted by the API server itself: that of an `up`.
+/// True if the API server itself converts objects of a [`CustomResourceDefinition`], as in an `up`.
 pub fn is_in_process(definition: &CustomResourceDefinition) -> bool {
     let conversion = definition.spec.conversion.as_ref();
     conversion.is_some_and(|it| it.strategy == "Webhook" && it.webhook.is_none())
 }
 
-/// Who has installed a definition of one of our kinds.
+/// [`Installer`] of a CRD of a built-in kind.
 pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
     if is_in_process(definition) {
         return Installer::InProcess;
@@ -105,18 +105,18 @@ pub(crate) fn installer(definition: &CustomResourceDefinition) -> Installer {
     }
 }
 
-/// A manager of ours, by what is written on its definitions.
+/// Manager of this program, by the annotations of its CRDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
     /// Providers and kinds.
     pub subset: Subset,
     /// Namespace of the manager.
     pub namespace: String,
-    /// Version of the definitions, where one is written on them.
+    /// Version in the annotations of the CRDs, if any.
     pub version: Option<String>,
 }
 
-/// Our managers, each once, in the order of their providers.
+/// [`Manager`]s of this program, each once, in the order of their providers.
 pub fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
     let mut found: Vec<Manager> = Vec::new();
     for installer in there.values() {
@@ -142,7 +142,7 @@ pub fn managers(there: &BTreeMap<Provider, Installer>) -> Vec<Manager> {
     found
 }
 
-/// The providers of our manager, and its namespace.
+/// [`Provider`]s of a manager of this program, and its namespace.
 pub(crate) fn ours(installer: &Installer) -> Option<(&BTreeSet<Provider>, Option<&str>)> {
     match installer {
         Installer::Ours {
@@ -154,10 +154,10 @@ pub(crate) fn ours(installer: &Installer) -> Option<(&BTreeSet<Provider>, Option
     }
 }
 
-/// Who has installed each provider, by the definitions in the cluster. Of several, another program counts most.
+/// [`Installer`] of each provider, by the CRDs in the cluster. Among several, another program has precedence.
 ///
 /// # Errors
-/// If the definitions cannot be listed.
+/// If the CRDs cannot be listed.
 pub async fn read(client: &Client) -> anyhow::Result<BTreeMap<Provider, Installer>> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let listed = api.list(&ListParams::default()).await;

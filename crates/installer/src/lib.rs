@@ -1,17 +1,17 @@
-//! Installs this program in Kubernetes clusters: kinds, permissions, webhooks and managers of some or all providers.
+//! Installs this program in Kubernetes clusters: CRDs, permissions, webhooks and managers of some or all providers.
 //!
 //! ```text
-//!   names, subset, older, flavors   names, providers, versions before those of today, templates of clusters
+//!   names, subset, older, flavors   names, providers, older versions, templates of clusters
 //!   manifests                       the objects of a manager, as text
 //!   base, chart, repositories       the same as files: for kustomize, for Helm, for clusterctl
-//!   monitoring                      what watches the managers
-//!   installed                       what a cluster has, by the annotations of its definitions
-//!   choice                          the providers to install, from what is named and what is there
+//!   monitoring                      manifests to monitor the managers
+//!   installed                       providers in a cluster, by the annotations of its CRDs
+//!   choice                          the providers to install, from named and existing ones
 //!   install, upgrade, uninstall     writes to a cluster
-//!   storage                         objects in versions that are not written any more
+//!   storage                         objects in versions no longer written
 //! ```
 //!
-//! Nothing of another program is changed: definitions say whose they are ([`installed`]).
+//! Objects of other programs are never changed: annotations of CRDs name the owner ([`installed`]).
 
 pub mod base;
 pub mod chart;

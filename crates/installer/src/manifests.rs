@@ -12,24 +12,24 @@ use crate::installed;
 use crate::names::{CERTIFICATE, CONFIGURATION, IMAGE, MANAGER, NAMESPACE, SERVICE};
 use crate::subset::Subset;
 
-/// Files of config/ in the order in which they are applied; the definitions come after the namespace.
+/// Files of config/ in the order of their application; the CRDs come after the namespace.
 const NAMESPACE_FILE: &str = include_str!("../../../config/manager/namespace.yaml");
 const ACCOUNT: &str = include_str!("../../../config/rbac/rbac.yaml");
 const ROLE: &str = include_str!("../../../config/rbac/role.yaml");
 const WEBHOOKS: &str = include_str!("../../../config/webhook/webhooks.yaml");
 const SERVICE_FILE: &str = include_str!("../../../config/manager/service.yaml");
-/// Deployment of the managers, with its budget and its policy; included only if an image is given.
+/// Deployment of the managers, with its budget and its policy; included only with an image.
 const DEPLOYMENT: &str = include_str!("../../../config/manager/deployment.yaml");
 
-/// The permissions of the controller of clouds, in their namespace.
+/// Permissions of the controller of clouds, in their namespace.
 const CLOUDS: &str = include_str!("../../../config/rbac/openstack.yaml");
-/// The namespace of clouds there, in a line of its own.
+/// Namespace of clouds in [`CLOUDS`], on a line of its own.
 const OF_CLOUDS: &str = "namespace: openstack\n";
-/// The objects by which cert-manager issues the certificate of the webhooks.
+/// Objects for cert-manager to issue the certificate of the webhooks.
 pub(crate) const CERT_MANAGER: &str = include_str!("../../../config/manager/certificate.yaml");
-/// The annotation by which it writes the authority of a Certificate, `NAMESPACE/NAME`, into an object.
+/// Annotation with a Certificate, `NAMESPACE/NAME`: cert-manager writes its authority into the annotated object.
 pub(crate) const INJECT: &str = "cert-manager.io/inject-ca-from";
-/// Lines that the Deployment has besides for that certificate: each with the line after it.
+/// Lines added to the Deployment for the certificate of cert-manager, each with the line after it.
 pub(crate) const MOUNTED: [(&str, &str); 3] = [
     (
         "      containers:\n",
@@ -53,12 +53,12 @@ pub(crate) const MOUNTED: [(&str, &str); 3] = [
     ),
 ];
 
-/// The Certificate of cert-manager in a namespace, as the annotation names it.
+/// Certificate of cert-manager in a namespace, as named in the annotation [`INJECT`].
 pub(crate) fn certificate(namespace: &str) -> String {
     format!("{namespace}/{SERVICE}")
 }
 
-/// Who issues the certificate of the webhooks.
+/// Issuer of the certificate of the webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issuer {
     /// The manager itself.
@@ -67,10 +67,10 @@ pub enum Issuer {
     CertManager,
 }
 
-/// The last argument in the Deployment.
+/// Last argument in the Deployment.
 const LAST: &str = "        - --webhook-addr=:9443\n";
 
-/// The manifests of a manager of `subset`, as one YAML stream; with a Deployment if `image` is given, and with the
+/// Manifests of a manager of a [`Subset`], as one YAML stream; with a Deployment if `image` is given, and with the
 /// permission to run clouds in a namespace.
 ///
 /// # Errors
@@ -131,13 +131,13 @@ pub fn render_by(
     Ok(format!("{text}---\n{role}"))
 }
 
-/// The ClusterRole: what every manager may do, and what the controllers of its providers may.
+/// ClusterRole: permissions of every manager, and of the controllers of its providers.
 fn role(subset: &Subset) -> String {
     let rules = subset.providers().iter().map(|it| rules(*it));
     std::iter::once(ROLE).chain(rules).collect()
 }
 
-/// The rules of the ClusterRole for the controllers of a provider, as the lines of a list.
+/// Rules of the ClusterRole for the controllers of a [`Provider`], as the lines of a list.
 pub(crate) fn rules(provider: Provider) -> &'static str {
     match provider {
         Provider::Core => include_str!("../../../config/rbac/core.yaml"),
@@ -147,7 +147,7 @@ pub(crate) fn rules(provider: Provider) -> &'static str {
     }
 }
 
-/// The webhook configurations with the rules for kinds of the subset; without those that have no rule.
+/// Webhook configurations with the rules for kinds of the [`Subset`]; without configurations that lack rules.
 fn webhooks(subset: &Subset, authority: Option<&str>) -> anyhow::Result<Vec<String>> {
     let mut configurations = configurations(subset)?;
     if let Some(authority) = authority {
@@ -193,7 +193,7 @@ fn configurations(subset: &Subset) -> anyhow::Result<Vec<Value>> {
     Ok(all)
 }
 
-/// A document with the names that the objects of this subset have.
+/// Document with the names for objects of this [`Subset`].
 fn names(subset: &Subset, text: &str) -> String {
     if subset.is_all() {
         return text.to_owned();
@@ -201,7 +201,7 @@ fn names(subset: &Subset, text: &str) -> String {
     renamed(text, |name| subset.named(name))
 }
 
-/// A document in which the names that each manager has for itself are what `named` makes of them.
+/// Document with its per-manager names replaced by `named`.
 pub fn renamed(text: &str, named: impl Fn(&str) -> String) -> String {
     let lease = "controller-leader-election-ferrostack]";
     let text = text.replace(lease, &format!("{}]", named(lease.trim_end_matches(']'))));
@@ -232,7 +232,7 @@ fn deployment(subset: &Subset, image: &str, clouds: Option<&str>) -> String {
     DEPLOYMENT.replace(IMAGE, image).replace(LAST, &flags)
 }
 
-/// A definition with conversion by the manager, which adds its certificate authority.
+/// [`CustomResourceDefinition`] with conversion by the manager, whose certificate authority the manager adds.
 fn definition_text(
     mut definition: CustomResourceDefinition,
     subset: &Subset,

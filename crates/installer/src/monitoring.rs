@@ -1,4 +1,4 @@
-//! Manifests that Prometheus and Grafana need to watch the managers.
+//! Manifests for Prometheus and Grafana to watch the managers.
 
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::subset::Subset;
 use crate::{manifests, names};
 
-/// Permission, Service and ServiceMonitor, and the alerts; they have the names of a manager of all providers.
+/// Permission, Service and ServiceMonitor, and the alerts, with the names of a manager of all providers.
 const FILES: [&str; 2] = [
     include_str!("../../../config/monitoring/monitor.yaml"),
     include_str!("../../../config/monitoring/rules.yaml"),
@@ -14,10 +14,10 @@ const FILES: [&str; 2] = [
 /// The dashboard of Grafana.
 const DASHBOARD: &str = include_str!("../../../config/monitoring/dashboard.json");
 
-/// The manifests, as one YAML stream.
+/// Manifests for a [`Subset`], as one YAML stream.
 ///
 /// # Errors
-/// If the namespace has a name that no namespace can have.
+/// If the namespace has an invalid name.
 pub fn render(subset: &Subset, namespace: &str) -> anyhow::Result<String> {
     manifest::check_namespace(namespace)?;
     let mut documents = FILES.map(str::to_owned).to_vec();
@@ -27,7 +27,7 @@ pub fn render(subset: &Subset, namespace: &str) -> anyhow::Result<String> {
     Ok(text.replace(names::NAMESPACE, namespace))
 }
 
-/// The ConfigMap by which Grafana's sidecar finds the dashboard.
+/// ConfigMap with the dashboard, for Grafana's sidecar.
 fn dashboard() -> anyhow::Result<String> {
     let dashboard: Value = serde_json::from_str(DASHBOARD).context("the dashboard")?;
     let text = terminal::json(&dashboard)?;

@@ -1,4 +1,4 @@
-//! Names of the installed objects, and values where no flag names others.
+//! Names of the installed objects, and defaults of flags.
 
 /// Image of the program.
 pub const IMAGE: &str = "ferrostack:latest";

@@ -1,5 +1,5 @@
-//! Versions before v1beta1 in the definitions that are installed: those that are asked for, those that are served there
-//! already, and, without being served, those in which objects may be stored.
+//! Versions before v1beta1 in the installed CRDs: versions requested by a flag, versions served already, and, without
+//! being served, versions of stored objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,22 @@ use kube::api::ListParams;
 use kube::{Client, ResourceExt};
 use operator::client::Api;
 
-/// The versions that are served by default.
+/// Versions served by default.
 const DEFAULT: [&str; 2] = ["v1beta1", "v1beta2"];
 
-/// The older versions of definitions.
+/// Older versions of CRDs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Older {
     served: BTreeSet<String>,
-    /// By the name of the definition.
+    /// Stored versions by the name of the CRD.
     stored: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Older {
-    /// The older ones among the versions of `--serve-versions`; none without the flag.
+    /// Older ones among the versions of `--serve-versions`; none without the flag.
     ///
     /// # Errors
-    /// If there is no such version, or a default one is missing.
+    /// If a version is unknown, or a default one is missing.
     pub fn named(versions: &[String]) -> anyhow::Result<Self> {
         let known = api::crds::OLDER_VERSIONS;
         for name in versions {
@@ -50,10 +50,10 @@ impl Older {
         })
     }
 
-    /// Adds what the definitions in a cluster serve that are ours, and the versions in which objects may be stored.
+    /// Adds the versions of a cluster's built-in CRDs: served ones, and ones with stored objects.
     ///
     /// # Errors
-    /// If the definitions cannot be listed.
+    /// If the CRDs cannot be listed.
     pub async fn and_of(
         self,
         client: &Client,
@@ -86,7 +86,7 @@ impl Older {
         self
     }
 
-    /// Adds these versions to definitions.
+    /// Adds these versions to [`CustomResourceDefinition`]s.
     pub fn add(&self, definitions: &mut [CustomResourceDefinition]) {
         if self.served.is_empty() && self.stored.values().all(BTreeSet::is_empty) {
             return;

@@ -1,4 +1,4 @@
-//! The providers that this program has in itself, as clusterctl lists them, and as the files of a release.
+//! Built-in [`Provider`]s, as listed by clusterctl, and as the files of a release.
 
 mod release;
 
@@ -16,20 +16,20 @@ use crate::subset::Subset;
 use crate::upgrade::plan::{aligned, type_of};
 use crate::{manifests, names};
 
-/// Where the manifests come from.
+/// Location of the manifests in the list of clusterctl.
 const URL: &str = "built-in";
 
-/// The image in the files of a release, of which an archive comes with it.
+/// Image in the files of a release; an archive of the image is in the release.
 const RELEASED: &str = concat!("ferrostack:", env!("CARGO_PKG_VERSION"));
-/// The file that names the providers to clusterctl.
+/// File with the providers, for clusterctl.
 const CONFIGURATION: &str = "clusterctl.yaml";
 
-/// The name of a file with the manifests of a provider, as releases of providers have it.
+/// Name of a file with the manifests of a [`Provider`], as in releases of providers.
 fn file(provider: Provider) -> String {
     format!("{provider}-components.yaml")
 }
 
-/// The table of `clusterctl config repositories`.
+/// Table of `clusterctl config repositories`.
 pub fn table() -> String {
     let mut rows = vec![["NAME", "TYPE", "URL", "FILE"].map(str::to_owned)];
     rows.extend(Provider::ALL.map(|it| {
@@ -39,7 +39,7 @@ pub fn table() -> String {
     aligned(&rows).join("\n") + "\n"
 }
 
-/// The same for programs.
+/// JSON of `clusterctl config repositories`.
 pub fn json() -> Value {
     let all = Provider::ALL.map(|it| {
         json!({"name": it.name(), "type": type_of(it), "url": URL, "file": file(it), "version": THIS})
@@ -47,10 +47,10 @@ pub fn json() -> Value {
     json!(all)
 }
 
-/// The providers that are named, of which there is at least one.
+/// [`Provider`]s named by the flags, at least one.
 ///
 /// # Errors
-/// If there is none, or one that is not ours.
+/// If no provider is named, or an unknown one.
 pub fn some(providers: &Named) -> anyhow::Result<BTreeSet<Provider>> {
     let named = choice::named(providers)?;
     ensure!(
@@ -60,13 +60,13 @@ pub fn some(providers: &Named) -> anyhow::Result<BTreeSet<Provider>> {
     Ok(named)
 }
 
-/// Words about providers: version, file, namespace and image.
+/// Description of [`Provider`]s: version, file, namespace and image.
 pub fn descriptions(providers: &BTreeSet<Provider>, namespace: &str) -> String {
     let all = providers.iter();
     all.map(|it| description(*it, namespace)).collect()
 }
 
-/// The components of providers in a release, with variables.
+/// Components of [`Provider`]s in a release, with variables.
 ///
 /// # Errors
 /// If a manifest is no YAML.
@@ -77,7 +77,7 @@ pub fn raw(providers: &BTreeSet<Provider>) -> anyhow::Result<String> {
     Ok(all?.join("---\n"))
 }
 
-/// The manifests of one manager of providers.
+/// Manifests of one manager of [`Provider`]s.
 ///
 /// # Errors
 /// If a manifest is no YAML.
@@ -90,10 +90,10 @@ pub fn components(
     manifests::render(&subset, namespace, image, None)
 }
 
-/// Writes a repository of releases, as clusterctl reads it from files, and the configuration that names it.
+/// Writes a repository of releases, as read by clusterctl from files, and the configuration with its paths.
 ///
 /// # Errors
-/// If a provider is not ours, or the directory has another configuration or cannot be written.
+/// If a provider is unknown, or the directory has another configuration or cannot be written.
 pub fn write(
     directory: &Path,
     providers: &Named,
@@ -132,7 +132,7 @@ pub fn write(
     Ok(())
 }
 
-/// The directory of this version of a provider.
+/// Directory of this version of a [`Provider`].
 fn version(directory: &Path, provider: Provider) -> PathBuf {
     directory.join(provider.label()).join(THIS)
 }
@@ -150,7 +150,7 @@ fn configured(directory: &Path, named: &BTreeSet<Provider>) -> String {
     format!("providers:\n{}", lines.concat())
 }
 
-/// A configuration with other providers or settings is not overwritten.
+/// Rejects a configuration with other providers or settings, which would be lost.
 fn check(configuration: &Path, text: &str) -> anyhow::Result<()> {
     match fs::read_to_string(configuration) {
         Ok(there) if there != text => bail!(

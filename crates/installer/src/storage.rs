@@ -1,8 +1,8 @@
-//! Objects that are stored in versions which are not written any more are written once, unchanged, and then
-//! `status.storedVersions` is cleared of these versions: what kube-storage-version-migrator does.
+//! Rewrites objects stored in versions no longer written once, unchanged, and then removes these versions from
+//! `status.storedVersions`, like kube-storage-version-migrator.
 //!
-//! It can be interrupted at any point: `status.storedVersions` is cleared last, and an object that has been written is left as it is
-//! by the API server.
+//! A run can be interrupted at any point: `status.storedVersions` is cleared last, and the API server leaves a
+//! rewritten object unchanged.
 
 use std::time::{Duration, Instant};
 
@@ -16,29 +16,29 @@ use serde_json::json;
 
 use terminal::counted;
 
-/// The number of objects that are listed at once: that of kube-storage-version-migrator.
+/// Number of objects in a page of a list, as in kube-storage-version-migrator.
 const PAGE: u32 = 500;
-/// How often a write is tried while somebody else changes the object.
+/// Attempts to write an object while other clients change the object.
 const TRIES: usize = 10;
-/// How often webhooks that are not reachable are tried.
+/// Interval between attempts to reach webhooks.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long webhooks may be unreachable: managers outside of the cluster write their address again within 30 seconds.
+/// Timeout for unreachable webhooks: managers outside of the cluster write their address again within 30 seconds.
 const WEBHOOKS: Duration = Duration::from_secs(120);
 
-/// A kind with objects in versions that are not written any more.
+/// Kind with objects in versions no longer written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outdated {
-    /// The name of the definition.
+    /// Name of the CRD.
     name: String,
-    /// The kind in the version that is written.
+    /// Kind in the written version.
     resource: ApiResource,
-    /// The other versions.
+    /// Other versions.
     versions: Vec<String>,
 }
 
 impl Outdated {
-    /// The kind of a definition; `None` if its objects are stored in the version that is written.
+    /// Kind of a [`CustomResourceDefinition`]; `None` if all objects are stored in the written version.
     pub fn of(definition: &CustomResourceDefinition) -> Option<Self> {
         let spec = &definition.spec;
         let current = spec.versions.iter().find(|it| it.storage)?;
@@ -65,10 +65,10 @@ impl Outdated {
     }
 }
 
-/// Writes the objects of each kind, and clears `status.storedVersions`.
+/// Writes the objects of each [`Outdated`] kind, and clears `status.storedVersions`.
 ///
 /// # Errors
-/// The first error of each kind; the other kinds are done all the same.
+/// First error of each kind; the other kinds are done all the same.
 pub async fn rewrite(
     client: &Client,
     kinds: &[Outdated],
@@ -96,7 +96,7 @@ pub async fn rewrite(
 }
 
 /// Writes all objects of a kind, as soon as the API server reaches the webhooks. The manifests name a Service; managers
-/// outside of the cluster have no Pods behind it, and write their own address when they see that.
+/// outside of the cluster have no Pods behind the Service, and replace the Service by their own address after a check.
 async fn patiently(
     client: &Client,
     kind: &Outdated,
@@ -120,7 +120,8 @@ async fn patiently(
     }
 }
 
-/// True if the API server could not call a webhook, of conversion or of admission. One that has answered is not called again.
+/// True if the API server could not call a webhook, of conversion or of admission. A webhook that has answered is not
+/// called again.
 fn is_unreachable(error: &anyhow::Error) -> bool {
     match error.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => status.code == 500 && status.message.contains("webhook"),
@@ -128,7 +129,7 @@ fn is_unreachable(error: &anyhow::Error) -> bool {
     }
 }
 
-/// Writes all objects of a kind, `page` at a time, and returns how many there were.
+/// Writes all objects of a kind, `page` at a time, and returns their number.
 async fn of_kind(
     client: &Client,
     kind: &Outdated,
@@ -168,7 +169,7 @@ async fn of_kind(
     Ok(done)
 }
 
-/// Writes an object without a change, unless it is gone. Its uid and version are preconditions.
+/// Writes an object without a change, unless deleted. The uid and resource version of the object are preconditions.
 async fn write(
     client: &Client,
     kind: &Outdated,
@@ -202,7 +203,7 @@ async fn write(
     bail!("{name} is being changed by others all the time")
 }
 
-/// Sets `status.storedVersions` to the version that is written, if that is still the one in which the objects were.
+/// Sets `status.storedVersions` to the written version, provided that the written version has not changed meanwhile.
 async fn clear(client: &Client, kind: &Outdated) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let current = &kind.resource.version;

@@ -1,7 +1,7 @@
 //! Providers of a manager: all, or some beside another program's controllers of the others.
 //!
 //! Every manager has objects of its own in the cluster: ServiceAccount, ClusterRole, webhook configurations, Service,
-//! Lease and certificate. Those of a subset have its name as a suffix, so that several managers do not share any.
+//! Lease and certificate. Objects of a subset have its name as a suffix, so that several managers share none.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 use crate::older::Older;
 
-/// Some or all providers, whether the kind of clouds is among the kinds, and versions besides those of today.
+/// Some or all [`Provider`]s, with or without the kind of clouds, and with [`Older`] versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subset {
     providers: BTreeSet<Provider>,
@@ -19,7 +19,8 @@ pub struct Subset {
 }
 
 impl Subset {
-    /// These providers, or all if there are none. The kind of clouds comes with all of them, or if `clouds` are run.
+    /// Subset of these [`Provider`]s, or of all if empty. The kind of clouds comes with all providers, or if `clouds`
+    /// are run.
     pub fn new(providers: impl IntoIterator<Item = Provider>, clouds: bool) -> Self {
         let mut providers: BTreeSet<Provider> = providers.into_iter().collect();
         if providers.is_empty() {
@@ -33,7 +34,7 @@ impl Subset {
         }
     }
 
-    /// The same with older versions in its definitions.
+    /// Same subset with [`Older`] versions in its CRDs.
     pub fn serving(self, older: Older) -> Self {
         Self { older, ..self }
     }
@@ -53,7 +54,7 @@ impl Subset {
         &self.providers
     }
 
-    /// True if the provider is among them.
+    /// True if the subset has the [`Provider`].
     pub fn has(&self, provider: Provider) -> bool {
         self.providers.contains(&provider)
     }
@@ -65,13 +66,13 @@ impl Subset {
             .any(|it| *it != Provider::Infrastructure)
     }
 
-    /// The names of the providers, with `separator` in between.
+    /// Names of the providers, joined by `separator`.
     pub fn names(&self, separator: &str) -> String {
         let names: Vec<&str> = self.providers.iter().map(|it| it.as_str()).collect();
         names.join(separator)
     }
 
-    /// `name` of an object that each manager has for itself.
+    /// Per-manager `name` of an object.
     pub fn named(&self, name: &str) -> String {
         match self.is_all() {
             true => name.to_owned(),
@@ -79,7 +80,7 @@ impl Subset {
         }
     }
 
-    /// The kinds, in the order in which they are installed.
+    /// CRDs of the kinds, in the order of installation.
     pub fn definitions(&self) -> Vec<CustomResourceDefinition> {
         let groups = self.groups();
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();

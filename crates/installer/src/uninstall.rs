@@ -1,4 +1,4 @@
-//! Deletes what [`install`](crate::install::install) has installed.
+//! Deletes the objects of [`install`](crate::install::install).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,26 +19,26 @@ use crate::choice::{self, Named};
 use crate::installed::{self, Manager};
 use crate::{manifests, names};
 
-/// How long kinds and namespaces may take to go; an API server that works needs seconds for them.
+/// Timeout for the deletion of CRDs and namespaces; a working API server needs seconds.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Providers to delete, and the rest that goes with their managers.
+/// Providers to delete, and other objects deleted with their managers.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Providers by name.
     pub providers: Named,
-    /// All providers that ferrostack has installed.
+    /// All providers installed by ferrostack.
     pub all: bool,
-    /// Kinds, too.
+    /// Deletes the CRDs, too.
     pub include_crd: bool,
-    /// The namespaces of the managers, too.
+    /// Deletes the namespaces of the managers, too.
     pub include_namespace: bool,
 }
 
 /// Deletes managers with their objects in the cluster.
 ///
 /// # Errors
-/// If none is named or installed, or a kind to delete has objects.
+/// If no manager is named or installed, or a CRD to delete has objects.
 pub async fn delete(client: &Client, options: &Options, say: &impl Fn(&str)) -> anyhow::Result<()> {
     let there = installed::read(client).await?;
     let managers = installed::managers(&there);
@@ -66,7 +66,7 @@ pub async fn delete(client: &Client, options: &Options, say: &impl Fn(&str)) -> 
     Ok(())
 }
 
-/// The managers whose providers are named: all providers of a manager, since they are one program.
+/// [`Manager`]s with named providers: all providers of a manager, which is one program.
 fn chosen<'a>(
     managers: &'a [Manager],
     named: &BTreeSet<Provider>,
@@ -101,7 +101,8 @@ fn chosen<'a>(
     Ok(chosen)
 }
 
-/// Objects whose kind goes would go with it, and what they stand for in a cloud would stay.
+/// Rejects the deletion of CRDs with objects: the objects would be deleted with their CRD, and resources in a cloud
+/// would stay.
 async fn unused(client: &Client, manager: &Manager) -> anyhow::Result<()> {
     for definition in manager.subset.definitions() {
         let Some(version) = definition.spec.versions.iter().find(|it| it.storage) else {
@@ -127,8 +128,8 @@ async fn unused(client: &Client, manager: &Manager) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Deletes the objects of the manifests, those that were applied last first; returns how many there were.
-/// Kinds and namespaces are gone when this returns: until then an `init` of the same ones fails.
+/// Deletes the objects of the manifests in the reverse order of their application; returns their number. CRDs and
+/// namespaces are gone on return: before, an `init` of the same ones fails.
 async fn manager_objects(
     client: &Client,
     manager: &Manager,
@@ -160,7 +161,7 @@ async fn manager_objects(
     Ok(deleted)
 }
 
-/// An object whose deletion the API server has accepted.
+/// Object whose deletion the API server has accepted.
 struct Leaving {
     api: Api<DynamicObject>,
     kind: String,
@@ -169,7 +170,7 @@ struct Leaving {
 }
 
 impl Leaving {
-    /// Returns when there is no object of this name, or another one.
+    /// Returns when no object has the name, or another one.
     async fn gone(self) -> anyhow::Result<()> {
         let Self {
             api,
@@ -192,7 +193,8 @@ impl Leaving {
     }
 }
 
-/// Deletes the object of a manifest, if there is one. A definition is deleted only if it is still ours.
+/// Deletes the object of a manifest, if present. A [`CustomResourceDefinition`] is deleted only if still installed by
+/// this program.
 async fn object(client: &Client, manifest: &Value) -> anyhow::Result<Option<Leaving>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&manifest["kind"]), text(&manifest["metadata"]["name"]));

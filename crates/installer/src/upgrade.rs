@@ -1,4 +1,5 @@
-//! Upgrades: from the version that [`install`](crate::install::install) has written on the definitions to that of this program.
+//! Upgrades from the version in the annotations of the CRDs, written by [`install`](crate::install::install), to this
+//! program's version.
 
 pub(crate) mod plan;
 
@@ -19,15 +20,15 @@ use crate::names::MANAGER;
 use crate::older::Older;
 use crate::{manifests, storage};
 
-/// How long managers may take until they are available, before objects in old versions are rewritten.
+/// Timeout for the availability of the managers, before objects in old versions are rewritten.
 const MANAGERS: Duration = Duration::from_secs(300);
-/// How often the Deployment of the managers is looked at.
+/// Interval between checks of the Deployment of the managers.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Plan of an upgrade.
+/// [`Plan`] of an upgrade.
 ///
 /// # Errors
-/// If the definitions cannot be listed.
+/// If the CRDs cannot be listed.
 pub async fn read(client: &Client) -> anyhow::Result<Plan> {
     let there = installed::read(client).await?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -36,11 +37,11 @@ pub async fn read(client: &Client) -> anyhow::Result<Plan> {
     Ok(Plan::of(&there, &listed.items))
 }
 
-/// Applies the manifests of this version for each manager; nothing is written when one of them is rejected. Then the objects
-/// that are stored in versions which are not written any more are written once.
+/// Applies the manifests of this version for each [`Manager`]; nothing is written when a manifest is rejected. Then
+/// objects stored in versions no longer written are rewritten.
 ///
 /// # Errors
-/// If nothing is installed or a newer version is, or a manifest is rejected.
+/// If no version or a newer version is installed, or a manifest is rejected.
 pub async fn upgrade(
     client: &Client,
     image: Option<&str>,
@@ -115,10 +116,10 @@ async fn documents(
     Ok(manifest::read("the manifests of the manager", &text)?)
 }
 
-/// Waits until the managers that run in the cluster are available: their webhooks convert what is read.
+/// Waits until the managers in the cluster are available: their webhooks convert objects for readers.
 ///
 /// # Errors
-/// If one is not after `limit`.
+/// If a manager is still unavailable after `limit`.
 pub async fn managers_available(
     client: &Client,
     managers: &[Manager],
@@ -146,7 +147,7 @@ pub async fn managers_available(
     Ok(())
 }
 
-/// The namespace of clouds in the arguments of a Deployment.
+/// Namespace of clouds in the arguments of a [`Deployment`].
 fn clouds_of(deployment: &Deployment) -> Option<String> {
     let pod = deployment.spec.template.spec.as_ref()?;
     let args = pod

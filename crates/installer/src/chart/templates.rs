@@ -1,4 +1,4 @@
-//! The manifests of the managers as templates: what depends on values is an expression, the rest is their text.
+//! Manifests of the managers as templates: expressions for values, and the text of the manifests for the rest.
 
 use anyhow::{Context, ensure};
 use api::providers::Provider;
@@ -8,20 +8,20 @@ use crate::older::Older;
 use crate::subset::Subset;
 use crate::{manifests, names};
 
-/// The directory of the definitions below that of the templates.
+/// Directory of the CRDs below the directory of the templates.
 pub(super) const DEFINITIONS: &str = "crds";
 
-/// Names in place of values, in the manifests before they are templates.
+/// Placeholders for values, in the manifests before these become templates.
 const NAMESPACE: &str = "NAMESPACE_OF_THE_RELEASE";
 const IMAGE: &str = "IMAGE_OF_THE_RELEASE";
 const CLOUDS: &str = "NAMESPACE_OF_CLOUDS";
 
-/// The end of names that managers of some providers have for themselves.
+/// Suffix of names for managers of some providers.
 const SUFFIX: &str = r#"{{ include "ferrostack.suffix" . }}"#;
-/// The condition by which the kind of clouds is among the kinds.
+/// Condition for the kind of clouds to be among the kinds.
 const HAS_CLOUDS: &str = r#"or .Values.openstackNamespace (not (include "ferrostack.suffix" .))"#;
 
-/// Lines of the Deployment that depend on values: each is there once, with the lines in its place.
+/// Lines of the Deployment that depend on values: each occurs once, and is replaced by the lines beside.
 const DEPLOYMENT: [(&str, &str); 10] = [
     ("  replicas: 2\n", "  replicas: {{ .Values.replicas }}\n"),
     (
@@ -120,17 +120,17 @@ const DEPLOYMENT: [(&str, &str); 10] = [
 "#,
     ),
 ];
-/// The line of the Deployment after which its requests and limits are.
+/// Line of the Deployment before its requests and limits.
 const RESOURCES: &str = "        resources:\n";
 
 /// A template.
 pub(super) struct Template {
-    /// Below the directory of the templates.
+    /// Path below the directory of the templates.
     pub(super) name: String,
     pub(super) text: String,
 }
 
-/// All templates, in the order of the manifests.
+/// All [`Template`]s, in the order of the manifests.
 pub(super) fn all(older: Older) -> anyhow::Result<Vec<Template>> {
     let subset = Subset::new([], true).serving(older);
     let mut manifests = manifests::render(&subset, NAMESPACE, Some(IMAGE), Some(CLOUDS))?;
@@ -151,7 +151,7 @@ pub(super) fn all(older: Older) -> anyhow::Result<Vec<Template>> {
     Ok(all)
 }
 
-/// The template of a document, or nothing for the namespace of the release, which Helm creates.
+/// [`Template`] of a document; none for the namespace of the release, which Helm creates.
 fn template(document: &Value, text: &str) -> anyhow::Result<Option<Template>> {
     let kind = document["kind"].as_str().unwrap_or_default();
     let metadata = &document["metadata"];
@@ -200,24 +200,24 @@ fn template(document: &Value, text: &str) -> anyhow::Result<Option<Template>> {
     Ok(Some(Template { name: file, text }))
 }
 
-/// Lines that are there if a condition holds.
+/// Lines present if a condition holds.
 fn when(condition: &str, text: &str) -> String {
     format!("{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n")
 }
 
-/// The condition by which a provider runs.
+/// Condition for a [`Provider`] to run.
 fn runs(provider: Provider) -> String {
     format!(r#"has "{provider}" (splitList "," (include "ferrostack.providers" .))"#)
 }
 
-/// The condition by which an API group is one of a kind that is run.
+/// Condition for an API group to have kinds of running providers.
 fn has(group: &str) -> String {
     let mut providers = Provider::ALL.into_iter();
     let found = providers.find(|it| it.groups().contains(&group));
     found.map_or_else(|| HAS_CLOUDS.to_owned(), runs)
 }
 
-/// Replaces a text that has to be there once.
+/// Replaces a text that must occur once.
 fn replaced(text: &str, from: &str, to: &str) -> anyhow::Result<String> {
     let count = text.matches(from).count();
     ensure!(
@@ -248,7 +248,7 @@ fn definition(text: &str, group: &str) -> anyhow::Result<String> {
     Ok(when(&condition, &text))
 }
 
-/// The annotation by which cert-manager writes the authority of the webhooks into an object, after `before`.
+/// Annotation for cert-manager, after `before`: cert-manager writes the authority of the webhooks into the object.
 fn injected(before: &str) -> String {
     when(
         ".Values.certManager.enabled",
@@ -273,7 +273,7 @@ fn certificate(text: &str) -> anyhow::Result<String> {
     Ok(when(".Values.certManager.enabled", &text))
 }
 
-/// The configuration with the rules for the groups that are run, if there are any.
+/// Webhook configuration with the rules for the groups of running providers, if any.
 fn webhooks(mut configuration: Value) -> anyhow::Result<String> {
     const RULES: &str = "RULES_OF_THE_WEBHOOK";
     let hook = &mut configuration["webhooks"][0];
@@ -299,7 +299,7 @@ fn webhooks(mut configuration: Value) -> anyhow::Result<String> {
     ))
 }
 
-/// The role with the rules of the providers that are run.
+/// Role with the rules of running providers.
 fn role(text: &str) -> anyhow::Result<String> {
     let mut text = text.to_owned();
     for provider in Provider::ALL {

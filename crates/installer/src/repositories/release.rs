@@ -1,7 +1,7 @@
-//! The files of a release that clusterctl reads: components of each provider, metadata, templates of clusters.
+//! Files of a release for clusterctl: components of each provider, metadata, templates of clusters.
 //!
-//! The components are the manifests of `generate manager`, with the label of the provider on each object and with variables
-//! in place of some values.
+//! The components are the manifests of `generate manager`, with the label of the provider on each object and with
+//! variables in place of some values.
 
 use api::names::PROVIDER_LABEL;
 use api::providers::Provider;
@@ -11,10 +11,10 @@ use super::file;
 use crate::subset::Subset;
 use crate::{flavors, manifests, names};
 
-/// The versions that clusterctl may install.
+/// Versions that clusterctl may install.
 const METADATA: &str = include_str!("../../../../config/release/metadata.yaml");
 
-/// Values of the Deployment, and the variables in their place, which have these values as their defaults.
+/// Values of the Deployment, and the variables in their place, with these values as their defaults.
 const VARIABLES: [(&str, &str, &str); 2] = [
     ("  replicas: ", "2", "FERROSTACK_REPLICAS"),
     ("        - --log=", "info", "FERROSTACK_LOG"),
@@ -28,7 +28,7 @@ pub(super) struct File {
     pub(super) text: String,
 }
 
-/// All files of a provider, those of the templates with the infrastructure.
+/// All [`File`]s of a provider; the infrastructure provider has the templates, too.
 pub(super) fn files(provider: Provider, image: &str) -> anyhow::Result<Vec<File>> {
     let mut files = vec![
         File {
@@ -49,7 +49,7 @@ pub(super) fn files(provider: Provider, image: &str) -> anyhow::Result<Vec<File>
     Ok(files)
 }
 
-/// The namespace of a provider: one for each, since clusterctl deletes a provider with its namespace.
+/// Namespace of a [`Provider`]: one for each, since clusterctl deletes a provider with its namespace.
 pub(super) fn namespace(provider: Provider) -> String {
     match provider {
         Provider::Infrastructure => names::NAMESPACE.to_owned(),
@@ -57,7 +57,7 @@ pub(super) fn namespace(provider: Provider) -> String {
     }
 }
 
-/// The manifests of a provider, with variables; `image` is the default of that of the managers.
+/// Manifests of a [`Provider`], with variables; `image` is the default of the managers' image.
 pub(super) fn components(provider: Provider, image: &str) -> anyhow::Result<String> {
     let subset = Subset::new([provider], false);
     let rendered = manifests::render(&subset, &namespace(provider), Some(image), None)?;
@@ -74,7 +74,7 @@ pub(super) fn components(provider: Provider, image: &str) -> anyhow::Result<Stri
     Ok(texts.join("---\n"))
 }
 
-/// Adds the label by which clusterctl lists and deletes what a provider consists of.
+/// Adds the label with which clusterctl lists and deletes the objects of a provider.
 fn label(document: &mut Value, provider: Provider) {
     if document["metadata"]["labels"].is_null() {
         document["metadata"]["labels"] = json!({});

@@ -11,23 +11,23 @@ use serde_json::{Value, json};
 use crate::installed::{self, Installer, Manager, THIS};
 use crate::storage::Outdated;
 
-/// A provider of ours in the cluster.
+/// [`Provider`] of this program in the cluster.
 #[derive(Debug)]
 struct Row {
     provider: Provider,
     namespace: String,
-    /// Version that `init` wrote; versions before 0.2 wrote nothing.
+    /// Version written by `init`; versions before 0.2 wrote nothing.
     version: Option<String>,
 }
 
 /// Providers in a cluster, with their versions before and after an upgrade.
 pub struct Plan {
     rows: Vec<Row>,
-    /// Managers of ours.
+    /// [`Manager`]s of this program.
     pub managers: Vec<Manager>,
     /// Providers of other programs.
     others: Vec<String>,
-    /// Kinds with objects in versions that are not written any more.
+    /// [`Outdated`] kinds, with objects in versions no longer written.
     pub(super) stored: Vec<Outdated>,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// The newest version that is installed, if it is newer than this program.
+    /// Newest installed version, if newer than this program.
     pub(super) fn newer(&self) -> Option<&str> {
         let this: Version = THIS.parse().ok()?;
         let versions = self.rows.iter().filter_map(|it| it.version.as_deref());
@@ -69,7 +69,7 @@ impl Plan {
         newer.next()
     }
 
-    /// The plan for programs.
+    /// Plan as JSON.
     pub fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             json!({
@@ -89,7 +89,7 @@ impl Plan {
         })
     }
 
-    /// The table of clusterctl, and what to do next.
+    /// Table of clusterctl, with the next step.
     pub fn text(&self, program: &str) -> String {
         let mut lines = Vec::new();
         if self.rows.is_empty() {
@@ -130,7 +130,7 @@ impl Plan {
         lines.join("\n")
     }
 
-    /// Objects that an upgrade leaves as they are.
+    /// Objects not touched by an upgrade.
     pub(super) fn others(&self) -> Option<String> {
         (!self.others.is_empty()).then(|| {
             format!(
@@ -140,7 +140,7 @@ impl Plan {
         })
     }
 
-    /// Writes of an upgrade besides the manifests.
+    /// Objects to rewrite in an upgrade, besides the manifests.
     fn rewritten(&self) -> Option<String> {
         (!self.stored.is_empty()).then(|| {
             format!(
@@ -156,7 +156,7 @@ impl Plan {
     }
 }
 
-/// The type, as clusterctl prints it.
+/// Type of a [`Provider`], as printed by clusterctl.
 pub(crate) fn type_of(provider: Provider) -> &'static str {
     match provider {
         Provider::Core => "CoreProvider",
