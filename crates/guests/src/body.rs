@@ -17,9 +17,9 @@ use super::observe::Observation;
 use crate::Options;
 use crate::program;
 
-/// The default of kubeadm, since the load balancers of a real cloud become ready slowly.
+/// Default of kubeadm, since the load balancers of a real cloud become ready slowly.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(300);
-/// Why machines need a directory.
+/// Error: machines without a directory.
 const HOMELESS: &str =
     "--guest-runner needs --state-dir, where the disks and consoles of the machines are kept";
 
@@ -30,7 +30,7 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// Rejects arguments with which nothing can be started, before the cloud is asked.
+    /// Rejects [`Options`] with which nothing can be started, before any request to the cloud.
     pub(super) fn check(options: &Options) -> anyhow::Result<()> {
         match &options.program {
             Some(program) => {
@@ -41,7 +41,7 @@ impl Body {
         }
     }
 
-    /// Starts what runs on the servers of `world`, which is that of `seen`.
+    /// Starts the guests or machines of the [`World`] of `seen`.
     pub(super) async fn start(
         options: &Options,
         world: watch::Receiver<Arc<World>>,
@@ -77,7 +77,7 @@ impl Body {
         }
     }
 
-    /// Where the consoles are.
+    /// Location of the consoles.
     pub(super) fn welcome(&self) -> Option<String> {
         match self {
             Self::Guests(_) => None,
@@ -85,14 +85,14 @@ impl Body {
         }
     }
 
-    /// Takes over what was read. Before its world is published, since a machine that starts reads its hardware.
+    /// Takes over an [`Observation`], before its world is published, since a starting machine reads its hardware.
     pub(super) fn observe(&self, seen: &Observation) {
         if let Self::Machines(_, machines, _) = self {
             machines.observe(seen);
         }
     }
 
-    /// Writes to the cloud what machines reported.
+    /// Writes the reports of machines to the cloud.
     pub(super) async fn write(&self, session: &Session, seen: &Observation) {
         if let Self::Machines(_, machines, _) = self {
             machines.write(session, seen).await;
@@ -118,7 +118,7 @@ impl Body {
     /// Writes the consoles of machines to their files.
     ///
     /// # Errors
-    /// As for the files.
+    /// If a file cannot be written.
     pub(super) fn keep_consoles(&mut self) -> anyhow::Result<()> {
         match self {
             Self::Guests(_) => Ok(()),
@@ -128,7 +128,7 @@ impl Body {
         }
     }
 
-    /// Waits for the end of all that runs, after `shutdown`.
+    /// Waits for the end of all guests and machines, after `shutdown`.
     pub(super) async fn stopped(&self) {
         match self {
             Self::Guests(guests) => guests.stopped().await,

@@ -1,7 +1,8 @@
-//! How often the servers have booted, as the runner and the guests need it: a number that grows with each start.
+//! Number of boots of a server, as needed by the runner and the guests, growing with each start.
 //!
-//! Nova shows no such number, and a reboot may be over between two polls. It records every action on a server, so the
-//! number is the time of the latest action that starts it. The actions of a server are read only when it has changed.
+//! Nova shows no such number, and a reboot may be over between two polls. Nova records every action on a server, so the
+//! number is the time of the latest [`InstanceAction`] with a start of the server. The actions of a server are read
+//! only after a change of the server.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use openstack::compute::{HostedServer, InstanceAction};
 use openstack::session::Session;
 use openstack::{ErrorKind, Result};
 
-/// The actions of Nova after which a server boots.
+/// Actions of Nova after which a server boots.
 const STARTS: [&str; 10] = [
     "create",
     "start",
@@ -26,13 +27,13 @@ const STARTS: [&str; 10] = [
     "unpause",
     "unshelve",
 ];
-/// How many servers are asked at a time.
+/// Number of servers whose actions are requested at a time.
 const AT_A_TIME: usize = 8;
-/// Nova's times of changes have no fractions of a second: for as long after a change was first seen, there may be another
-/// one with the same time.
+/// Resolution of Nova's times, without fractions of a second: for as long after the first sight of a change, another
+/// change may have the same time.
 const UNSETTLED: Duration = Duration::from_secs(1);
 
-/// The boots of the servers, and when they were read.
+/// Boots of the servers, and the times of reading.
 #[derive(Debug, Default)]
 pub(super) struct Boots {
     known: HashMap<String, Known>,
@@ -43,17 +44,17 @@ struct Known {
     boot: u64,
     /// Nova's time of the server's last change when the actions were read.
     updated: String,
-    /// When that time was first seen.
+    /// Time of the first sight of `updated`.
     since: Instant,
-    /// True if the actions were read when no other change could have that time any more.
+    /// True if the actions were read when no other change could have the time `updated` any more.
     settled: bool,
 }
 
 impl Boots {
-    /// The numbers of the boots of `servers`, by id.
+    /// Numbers of the boots of `servers`, by id.
     ///
     /// # Errors
-    /// As for the requests.
+    /// Errors of the requests.
     pub(super) async fn read(
         &mut self,
         session: &Session,
@@ -90,7 +91,7 @@ impl Boots {
         Ok(boots)
     }
 
-    /// If the actions of the server have to be read: since when its last change is known.
+    /// Time of the first sight of the last change, if the actions of the [`HostedServer`] have to be read.
     fn stale_since(&self, hosted: &HostedServer, now: Instant) -> Option<Instant> {
         match self.known.get(&hosted.server.id) {
             Some(known) if known.updated == hosted.server.updated => {
@@ -101,10 +102,10 @@ impl Boots {
     }
 }
 
-/// The number of the latest boot of a server, at this moment; 0 if the server is not there.
+/// Number of the latest boot of a server, at this moment; 0 without the server.
 ///
 /// # Errors
-/// As for the request.
+/// Errors of the request.
 pub(super) async fn latest(session: &Session, server: &str) -> Result<u64> {
     match session.compute().actions_of_server(server).await {
         Ok(actions) => Ok(number(&actions)),
@@ -113,7 +114,7 @@ pub(super) async fn latest(session: &Session, server: &str) -> Result<u64> {
     }
 }
 
-/// The time of the latest action that starts the server, in microseconds since 1970.
+/// Time of the latest [`InstanceAction`] that starts the server, in microseconds since 1970.
 fn number(actions: &[InstanceAction]) -> u64 {
     let starts = actions
         .iter()

@@ -1,13 +1,13 @@
-//! The consoles of the machines, as files: no API of the cloud takes them.
+//! Consoles of the machines, as files: no API of the cloud accepts consoles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes a file that its owner alone reads, and the directory of it.
+/// Writes a file readable by its owner alone, and creates the directory.
 pub type Write = fn(&Path, &str) -> io::Result<()>;
 
-/// The directory of the consoles, with a file `ID.log` for each server.
+/// Directory of the consoles, with a file `ID.log` for each server.
 #[derive(Debug)]
 pub(super) struct ConsoleFiles {
     directory: PathBuf,
@@ -25,15 +25,15 @@ impl ConsoleFiles {
         }
     }
 
-    /// The place of the consoles, as a line for users.
+    /// Location of the consoles, as a line for users.
     pub(super) fn place(&self) -> String {
         format!("consoles: {}/SERVER_ID.log", self.directory.display())
     }
 
-    /// Writes the consoles that have changed, and removes those of servers that are gone.
+    /// Writes changed consoles, and removes the consoles of deleted servers.
     ///
     /// # Errors
-    /// As for the files, with the path.
+    /// Errors of the files, with the path.
     pub(super) fn follow(
         &mut self,
         servers: &BTreeSet<String>,

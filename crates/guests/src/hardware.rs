@@ -1,7 +1,7 @@
 //! Translates the responses of the cloud into the hardware of its machines.
 //!
-//! Parts that no API shows are absent: vendor data, the files and device tags of a config drive, and, if the key pair has been
-//! deleted since, the server's key.
+//! Parts that no API shows are absent: vendor data, the files and device tags of a config drive, and the server's key
+//! after the deletion of the key pair.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ use simulator::machine::{self, Address, Image, Key, Machine, Route, Volume};
 use super::observe::Observation;
 use super::translate;
 
-/// The resources of the cloud that are hardware, by id where one is looked up.
+/// Resources of the cloud that are hardware, by id for a lookup.
 struct Parts<'a> {
     seen: &'a Observation,
     ports: HashMap<&'a str, Vec<&'a Port>>,
@@ -22,7 +22,7 @@ struct Parts<'a> {
     groups: HashMap<&'a str, &'a SecurityGroup>,
 }
 
-/// The hardware of all servers that are not deleted, by id.
+/// Hardware of all servers that are not deleted, by id, as [`Machine`]s.
 pub(super) fn machines(seen: &Observation) -> BTreeMap<String, Machine> {
     let found = &seen.hardware;
     let parts = Parts {
@@ -112,7 +112,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The TCP ports that may be reached from everywhere.
+    /// TCP ports of a [`Port`] reachable from everywhere.
     fn open(&self, port: &Port) -> Vec<RangeInclusive<u16>> {
         let groups = port.security_groups.iter();
         groups
@@ -154,7 +154,7 @@ impl Parts<'_> {
     }
 }
 
-/// The TCP ports that a rule lets in from everywhere.
+/// TCP ports opened by a [`SecurityGroupRule`] for everyone.
 fn open(rule: &SecurityGroupRule) -> Option<RangeInclusive<u16>> {
     let tcp = matches!(rule.protocol.as_deref(), Some("tcp" | "6"));
     let from = rule.remote_ip_prefix.as_deref().unwrap_or_default();

@@ -7,8 +7,8 @@
 //!          └───────────── machines that end, or cannot start ◄──┘           └──► files with consoles
 //! ```
 //!
-//! The floating IPs in use are bound on this machine, so each must be a loopback address, or belong to a range that is
-//! local in the network namespace of this process.
+//! The floating IPs in use are bound on this machine, so each must be a loopback address, or belong to a range local in
+//! the network namespace of this process.
 
 mod body;
 mod boots;
@@ -41,16 +41,16 @@ use self::report::{Consoles, Idle, changes};
 
 pub use self::consoles::Write;
 
-/// Guests or machines, and the place of their state.
+/// Choice of guests or machines, and the directory of their state.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Guest runner; simulated guests without one.
+    /// Guest runner [`Program`]; simulated guests without one.
     pub program: Option<Program>,
     /// Directory for the state of guests, or for disks and consoles of machines.
     pub state_dir: Option<PathBuf>,
-    /// Ranges outside of loopback addresses that are local here.
+    /// Ranges outside of loopback addresses, local on this machine.
     pub bind_range: Vec<IpNet>,
-    /// Interval between two looks at the cloud.
+    /// Interval between two polls of the cloud.
     pub interval: Duration,
     /// Writes the consoles of machines.
     pub write: Write,
@@ -60,7 +60,7 @@ impl Options {
     /// Rejects options with which nothing can be started.
     ///
     /// # Errors
-    /// If the runner cannot be executed, or its machines have no directory.
+    /// If the [`Program`] cannot be executed, or its machines have no directory.
     pub fn check(&self) -> anyhow::Result<()> {
         Body::check(self)
     }
@@ -121,7 +121,7 @@ pub async fn run(
     Ok(())
 }
 
-/// Follows the cloud. A failed poll changes nothing.
+/// Follows the cloud with an [`Observer`]. A failed poll changes nothing.
 struct Follower {
     session: Session,
     observer: Observer,
@@ -141,7 +141,7 @@ struct Failing {
 }
 
 impl Follower {
-    /// Reads the cloud once, and writes to it what machines reported.
+    /// Reads the cloud once, and writes the reports of machines to the cloud.
     async fn poll(&mut self, say: &impl Fn(&str)) {
         match self.observer.read().await {
             Ok(seen) => {

@@ -1,8 +1,8 @@
-//! The servers of the cloud, for the guest runner, and what machines report to the cloud.
+//! Servers of the cloud, for the guest runner, and reports of machines to the cloud.
 //!
-//! A report is written until the cloud shows it, or until the server has booted again: a machine that ends stops its
-//! server, one that cannot be started sets it to ERROR. No API sets the fault or the console of a server, or whether a
-//! member of a load balancer answers: these become lines for users.
+//! A [`Report`] is written until the cloud shows the new state, or until the server has booted again: a machine at its
+//! end stops its server, and a machine that cannot be started sets its server to ERROR. No API sets the fault or the
+//! console of a server, or the health of a member of a load balancer: these become lines for users.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use simulator::machine::{Machine, Member, Servers};
 use super::observe::Observation;
 use super::{boots, hardware};
 
-/// The machines of the servers, and their reports.
+/// [`Machine`]s of the servers, and their [`Report`]s.
 #[derive(Debug, Default)]
 pub(super) struct Machines {
     state: Mutex<State>,
@@ -26,7 +26,7 @@ struct State {
     hardware: BTreeMap<String, Machine>,
     names: BTreeMap<String, String>,
     reports: BTreeMap<String, Report>,
-    /// The servers whose report could not be written at the last attempt.
+    /// Servers whose [`Report`] could not be written at the last attempt.
     failing: BTreeSet<String>,
     lines: Vec<String>,
 }
@@ -44,19 +44,19 @@ enum Outcome {
     CannotStart,
 }
 
-/// Action on a report.
+/// Action on a [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// It is written.
+    /// Write the report.
     Now,
-    /// Nova is doing something with the server: it is looked at again after the next poll.
+    /// Look again after the next poll: Nova has a task on the server.
     Later,
-    /// The cloud shows it, or it no longer applies.
+    /// Drop the report: shown by the cloud, or no longer true.
     Never,
 }
 
 impl Machines {
-    /// Takes over what was read.
+    /// Takes over an [`Observation`].
     pub(super) fn observe(&self, seen: &Observation) {
         let hardware = hardware::machines(seen);
         let named = |hosted: &HostedServer| (hosted.server.id.clone(), hosted.server.name.clone());
@@ -70,7 +70,7 @@ impl Machines {
         state.failing.retain(|id| reported.contains(id));
     }
 
-    /// Writes the reports to the cloud.
+    /// Writes the [`Report`]s to the cloud.
     pub(super) async fn write(&self, session: &Session, seen: &Observation) {
         let reports = self.state.lock().reports.clone();
         for (id, report) in reports {
@@ -94,12 +94,12 @@ impl Machines {
         }
     }
 
-    /// The lines for users since the last call.
+    /// Lines for users since the last call.
     pub(super) fn lines(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().lines)
     }
 
-    /// The servers that are there.
+    /// Ids of the existing servers.
     pub(super) fn ids(&self) -> BTreeSet<String> {
         self.state.lock().hardware.keys().cloned().collect()
     }

@@ -14,10 +14,10 @@ use openstack::{ErrorKind, Result, Service};
 
 use super::boots::Boots;
 
-/// The public keys of key pairs by user and name; `None` for one that is not there.
+/// Public keys of key pairs by user and name; `None` for a missing one.
 pub(super) type Keys = BTreeMap<(String, String), Option<String>>;
 
-/// The responses of the services, unchanged.
+/// Responses of the services, unchanged.
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) servers: Vec<HostedServer>,
@@ -28,13 +28,13 @@ pub(super) struct Observation {
     pub(super) load_balancers: Vec<LoadBalancer>,
     pub(super) listeners: Vec<Listener>,
     pub(super) members: Vec<Member>,
-    /// Images by id; one that is deleted or not visible has no name.
+    /// [`Image`]s by id; a deleted or invisible image has no name.
     pub(super) images: Arc<BTreeMap<String, Image>>,
-    /// Empty for guests, which have none.
+    /// [`Hardware`] of machines; empty for guests.
     pub(super) hardware: Hardware,
 }
 
-/// Observations that only machines need.
+/// Observations for machines only.
 #[derive(Debug, Default)]
 pub(super) struct Hardware {
     pub(super) networks: Vec<Network>,
@@ -50,12 +50,12 @@ pub(super) struct Observer {
     session: Session,
     boots: Boots,
     images: Arc<BTreeMap<String, Image>>,
-    /// The keys that are known, if machines need hardware.
+    /// Known [`Keys`], if machines need hardware.
     keys: Option<Arc<Keys>>,
 }
 
 impl Observer {
-    /// Observes what guests need, and the hardware of machines if there are machines.
+    /// Observes the input of guests, and with `hardware` the hardware of machines.
     pub(super) fn new(session: &Session, hardware: bool) -> Self {
         Self {
             session: session.polling(),
@@ -65,10 +65,10 @@ impl Observer {
         }
     }
 
-    /// Reads all resources that guests or machines depend on.
+    /// Reads all resources that guests or machines depend on, as an [`Observation`].
     ///
     /// # Errors
-    /// As for the requests; denied if the user is not an administrator.
+    /// Errors of the requests; denied if the user is not an administrator.
     pub(super) async fn read(&mut self) -> Result<Observation> {
         // Servers first: a server that is ACTIVE has its ports, and a machine reads them once.
         let servers = self.session.compute().servers_of_all_projects().await?;
@@ -93,7 +93,7 @@ impl Observer {
         Ok(seen)
     }
 
-    /// The load balancers of the projects that have a guest.
+    /// Reads the [`LoadBalancer`]s of projects with guests.
     async fn read_load_balancers(&self, seen: &mut Observation) -> Result<()> {
         let balancing = self.session.load_balancer();
         let projects: BTreeSet<&str> = seen
@@ -124,7 +124,7 @@ impl Observer {
         Ok(())
     }
 
-    /// Lists the images if a server refers to an unknown one.
+    /// Lists the [`Image`]s if a server refers to an unknown one.
     async fn learn_images(&mut self, servers: &[HostedServer]) -> Result<()> {
         let unknown = |hosted: &HostedServer| {
             let id = hosted.server.image_id();
@@ -170,7 +170,7 @@ impl Observer {
     }
 }
 
-/// The keys with those of new servers. One that is not there, or not shown, is not asked for again.
+/// [`Keys`] with the keys of new servers. A missing or hidden key is not requested again.
 async fn learned_keys(
     session: &Session,
     mut keys: Arc<Keys>,

@@ -1,4 +1,4 @@
-//! The program that runs servers as machines.
+//! Program that runs servers as machines.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// A guest runner, and the address of the metadata service for its machines.
+/// Guest runner, and the address of the metadata service for its machines.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The file of the program.
+    /// Path of the program.
     pub path: PathBuf,
     /// A free port of 127.0.0.1 if absent.
     pub metadata_address: Option<SocketAddr>,
@@ -26,16 +26,16 @@ impl Program {
     /// Checks that the program can be executed.
     ///
     /// # Errors
-    /// If there is no such file, or it is no program.
+    /// If the file is missing, or not executable.
     pub fn check(&self) -> anyhow::Result<()> {
         check(&self.path)
     }
 }
 
-/// Starts the machines of `world`, with their disks in `directory`.
+/// Starts the machines of a [`World`], with their disks in `directory`, as [`Runners`].
 ///
 /// # Errors
-/// If the address of the metadata is taken, or the directory cannot be used.
+/// If the address of the metadata service is taken, or the directory cannot be used.
 pub async fn machines(
     world: watch::Receiver<Arc<World>>,
     servers: Arc<dyn Servers>,
@@ -59,7 +59,7 @@ pub async fn machines(
         .with_context(|| format!("the directory of the machines, {}", directory.display()))
 }
 
-/// A runner that cannot be executed would set every server to ERROR.
+/// Rejects a runner that cannot be executed: such a runner would set every server to ERROR.
 fn check(program: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let displayed = program.display();

@@ -9,20 +9,20 @@ use simulator::world::{Instance, World};
 
 use super::observe::Observation;
 
-/// Lines of the console of a machine that is a node: those of the bootstrap data, and of kubeadm.
+/// Console lines of a machine that has become a node: from the bootstrap data, and from kubeadm.
 const SUCCESS: [&str; 3] = [
     "bootstrap-success.complete",
     "This node has joined the cluster",
     "Your Kubernetes control-plane has initialized successfully",
 ];
-/// Lines of a console on which kubeadm failed: those of simulated guests, and of cloud-init.
+/// Console lines after a failure of kubeadm: from simulated guests, and from cloud-init.
 const FAILURE: [&str; 3] = [
     "bootstrap failed",
     "Failed to run module scripts-user",
     "Failed to run module scripts_user",
 ];
 
-/// The differences between the worlds: created and deleted servers, and targets of addresses.
+/// Differences between two [`World`]s: created and deleted servers, and targets of addresses.
 pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<String> {
     let (old, new) = (by_id(before), by_id(after));
     let mut lines = Vec::new();
@@ -53,14 +53,14 @@ pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<S
     lines
 }
 
-/// The servers on which nothing runs, since they have no user data.
+/// Servers without user data, on which nothing runs.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     reported: BTreeSet<String>,
 }
 
 impl Idle {
-    /// The servers that are ACTIVE without user data, once each.
+    /// Servers in ACTIVE without user data, once each.
     pub(super) fn lines(&mut self, seen: &Observation) -> Vec<String> {
         let idle = seen
             .servers
@@ -81,7 +81,7 @@ impl Idle {
     }
 }
 
-/// The guests whose first boot has been reported.
+/// Guests whose first boot has been reported.
 #[derive(Debug, Default)]
 pub(super) struct Consoles {
     reported: BTreeSet<String>,
@@ -155,7 +155,7 @@ fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
         .collect()
 }
 
-/// The targets of floating IPs, for those that belong to guests.
+/// Targets of floating IPs of guests.
 fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
     let mut roads = BTreeMap::new();
     for forward in &world.addresses {

@@ -10,7 +10,7 @@ use simulator::world::{Forward, Instance, Listener, Member, Reach, World};
 
 use super::observe::Observation;
 
-/// The world of the guests. Servers without user data are omitted: they would run nothing.
+/// [`World`] of the guests. Servers without user data are omitted: nothing would run on such a server.
 pub(super) fn world(seen: &Observation) -> World {
     let ports = ports_by_server(&seen.ports);
     let mut instances: Vec<Instance> = seen
@@ -52,7 +52,7 @@ pub(super) fn world(seen: &Observation) -> World {
     }
 }
 
-/// The ports of each server, by its id.
+/// [`Port`]s of each server, by its id.
 pub(super) fn ports_by_server(all: &[Port]) -> HashMap<&str, Vec<&Port>> {
     let mut ports: HashMap<&str, Vec<&Port>> = HashMap::new();
     for port in all {
@@ -61,7 +61,7 @@ pub(super) fn ports_by_server(all: &[Port]) -> HashMap<&str, Vec<&Port>> {
     ports
 }
 
-/// The places of addresses in the list that Nova has of the server's.
+/// Positions of addresses in Nova's list of the server's addresses.
 pub(super) fn places(hosted: &HostedServer) -> impl Fn(&str) -> usize {
     let networks = hosted.server.addresses.values();
     let addresses: Vec<&str> = networks.flatten().map(|it| it.addr.as_str()).collect();
@@ -99,8 +99,8 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
     }
 }
 
-/// The addresses of the ports. Neutron lists ports in an arbitrary order, so they are sorted as in the addresses that
-/// Nova lists for the server.
+/// Addresses of the [`Port`]s. Neutron lists ports in an arbitrary order; here the order is the order of Nova's
+/// addresses of the server.
 fn fixed_ips(hosted: &HostedServer, ports: &[&Port]) -> Vec<IpAddr> {
     let place = places(hosted);
     let mut fixed: Vec<&str> = ports
@@ -127,7 +127,7 @@ fn forward(found: &FloatingIp, ports: &[Port]) -> Option<Forward> {
     })
 }
 
-/// Which server has which address.
+/// Servers by address.
 fn reached(ports: &[Port]) -> Reach {
     let mut reach = Reach::default();
     for port in ports {
