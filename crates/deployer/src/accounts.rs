@@ -1,4 +1,4 @@
-//! What a cloud has in the stores of accounts: desired, observed, and the writes between them. Pure.
+//! Accounts of a cloud in other programs: desired, observed, and the writes between both. Pure.
 //!
 //! ```text
 //!   broker     virtual hosts, users and permissions of RabbitMQ, by its management API
@@ -12,17 +12,17 @@ use self::broker::Broker;
 use self::identity::Identity;
 use crate::object::Password;
 
-/// What a cloud has in a store of accounts.
+/// Desired accounts of a cloud in a store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Accounts {
-    /// RabbitMQ.
+    /// Accounts in RabbitMQ.
     Broker(Broker),
-    /// Keystone.
+    /// Accounts in Keystone.
     Identity(Identity),
 }
 
 impl Accounts {
-    /// The name of the store for people.
+    /// Name of the store for people.
     pub fn store(&self) -> &'static str {
         match self {
             Self::Broker(_) => "RabbitMQ",
@@ -30,7 +30,7 @@ impl Accounts {
         }
     }
 
-    /// The workload whose Pods answer.
+    /// Workload whose Pods serve the API of the store.
     pub fn program(&self) -> &'static str {
         match self {
             Self::Broker(_) => Broker::PROGRAM,
@@ -38,7 +38,7 @@ impl Accounts {
         }
     }
 
-    /// The port on which they do.
+    /// Port of the API of the store.
     pub fn port(&self) -> u16 {
         match self {
             Self::Broker(_) => Broker::PORT,
@@ -47,45 +47,45 @@ impl Accounts {
     }
 }
 
-/// What is on everything of the cloud with this uid.
+/// Mark on all accounts of the cloud with this uid.
 pub(crate) fn mark(uid: &str) -> String {
     format!("ferrostack-cloud-{uid}")
 }
 
-/// A request to a store of accounts. The body may hold a password.
+/// Request to a store of accounts. The body may have a [`Password`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountWrite {
-    /// The HTTP method.
+    /// HTTP method.
     pub method: &'static str,
-    /// The path, escaped.
+    /// Path, escaped.
     pub path: String,
-    /// The body as JSON; none for a deletion.
+    /// Body as JSON; none for a deletion.
     pub body: Option<Password>,
-    /// What is done, in words, such as `creating virtual host nova`.
+    /// Description of the request, such as `creating virtual host nova`.
     pub doing: String,
 }
 
-/// What is known of a store of accounts of a cloud.
+/// Knowledge about the accounts of a cloud in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// Everything is as desired.
+    /// All accounts are as desired.
     All,
-    /// Not yet, and why.
+    /// Not all accounts are as desired; the reason.
     Not(String),
-    /// Something of another has a wanted name.
+    /// An account of another owner has a wanted name.
     Conflict(String),
 }
 
-/// What is to be done in a store of accounts.
+/// Writes to a store of accounts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AccountPlan {
-    /// The requests, in order; none when there are conflicts.
+    /// [`AccountWrite`]s, in order; none in case of conflicts.
     pub writes: Vec<AccountWrite>,
-    /// What has a wanted name and is not of this cloud.
+    /// Objects of other owners with wanted names.
     pub conflicts: Vec<String>,
 }
 
-/// A segment of a path: everything but letters, digits and `-._~` is escaped.
+/// Segment of a path: everything but letters, digits and `-._~` is escaped.
 fn segment(text: &str) -> String {
     let unreserved = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let escaped = text.bytes().map(|byte| match unreserved(byte) {

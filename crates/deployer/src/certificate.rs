@@ -1,7 +1,8 @@
-//! The certificate of the edge, issued by an authority of the cloud.
+//! Certificate of the edge, issued by an authority of the cloud.
 //!
 //! Both keys are made from a secret of the cloud, and signatures depend on nothing else: the same cloud with the same
-//! names has the same bytes, so that a certificate is desired as every other file, and follows its names.
+//! names has the same bytes, so that a certificate is part of the desired state like every other file, and changes with
+//! the names.
 
 use std::net::IpAddr;
 
@@ -21,21 +22,21 @@ use crate::held::Held;
 use crate::object::Password;
 use crate::parameters::Exposure;
 
-/// A certificate with its key, and the authority that has issued it, as PEM.
+/// Certificate with its key, and the issuing authority, as PEM.
 #[derive(Clone, Debug)]
 pub(crate) struct Issued {
-    /// The certificate of the authority, which clients have to trust.
+    /// Certificate of the authority, to be trusted by clients.
     pub(crate) authority: String,
-    /// The certificate.
+    /// Certificate.
     pub(crate) certificate: String,
-    /// Its key.
+    /// Key of the certificate.
     pub(crate) key: Password,
 }
 
-/// The certificate for the names of the edge. It does not expire; what is to expire comes from a Secret that is given.
+/// Certificate for the names of the edge, without expiry; users who want expiry give a certificate in a Secret.
 ///
 /// # Errors
-/// Which names no certificate can have.
+/// Names not allowed in a certificate.
 pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<Issued, String> {
     let failed = |error: &dyn std::fmt::Display| {
         format!(
@@ -75,14 +76,14 @@ pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<
     })
 }
 
-/// A key on the curve P-256, whose signatures are those of RFC 6979: without chance.
+/// Key on the curve P-256 with deterministic signatures (RFC 6979).
 struct Key {
     secret: SecretKey,
     point: Vec<u8>,
 }
 
 impl Key {
-    /// The key for a use.
+    /// [`Key`] for a use.
     fn of(held: &Held, r#use: &str) -> Result<Self, String> {
         let seed = held.password("edge-authority");
         // One hash in 2^32 is no key.

@@ -1,4 +1,4 @@
-//! Holds the user's options against the tables of the release, before anything is rendered.
+//! Checks of the user's options by the tables of the release, before anything is rendered.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use crate::project::Service;
 use crate::release::Release;
 use crate::service::{horizon, judged};
 
-/// Every finding about the options of every service.
+/// Every [`Finding`] about the options of every service.
 pub fn check(parameters: &Parameters) -> Vec<Finding> {
     let mut findings = Vec::new();
     let release = parameters.release;
@@ -27,10 +27,10 @@ pub fn check(parameters: &Parameters) -> Vec<Finding> {
     findings
 }
 
-/// Reads the parameters of an object, and checks them.
+/// Reads the [`Parameters`] of an object, and checks them.
 ///
 /// # Errors
-/// The errors, each with its field from `spec` on.
+/// Errors, each with its field from `spec` on.
 pub fn checked(object: &Json) -> Result<Parameters, Vec<String>> {
     let (parameters, _) = Parameters::read(object).map_err(|error| vec![error.to_string()])?;
     let findings = check(&parameters).into_iter();

@@ -1,30 +1,30 @@
-//! A cloud: parameters, with the name and namespace that it has in the cluster.
+//! Cloud: parameters, with name and namespace in the cluster.
 
 use serde_json::Value as Json;
 
 use crate::parameters::{Parameters, ParametersError};
 
-/// The longest name: names of Pods and labels are made from it.
+/// Longest name, since names of Pods and labels contain the name of the cloud.
 const LONGEST: usize = 40;
-/// The namespace of a cloud that names none.
+/// Default namespace of a cloud.
 pub(crate) const NAMESPACE: &str = "openstack";
 
-/// A cloud.
+/// Cloud with its [`Parameters`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cloud {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its namespace, which it has for itself.
+    /// Namespace, used by this cloud alone.
     pub namespace: String,
-    /// Its parameters.
+    /// [`Parameters`].
     pub parameters: Parameters,
-    /// The spec of which the [`Parameters`] were read.
+    /// Spec from which the [`Parameters`] were read.
     pub spec: Json,
 }
 
 impl Cloud {
-    /// The cloud of a document whose parameters have been read. Without a name it is `cloud`, without a namespace
-    /// it is in `openstack`.
+    /// Cloud of a document with [`Parameters`] read before. The default name is `cloud`, the default namespace
+    /// `openstack`.
     ///
     /// # Errors
     /// If name or namespace are no DNS labels, or the namespace is one of Kubernetes itself.

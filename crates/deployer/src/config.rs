@@ -1,9 +1,9 @@
-//! The configuration of a service: sections of options, each with its value and the reason for it.
+//! Configuration of a service: sections of options, each with its value and the reason for the value.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// A value as it is written to the file.
+/// Value as written to the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// One value.
@@ -12,25 +12,26 @@ pub enum Value {
     List(Vec<String>),
     /// The option is repeated for each value.
     Multi(Vec<String>),
-    /// A secret: this text, in which each `{}` is the password of the account.
+    /// Secret: this text, with the password of the account in place of each `{}`.
     Secret {
-        /// The text around the password.
+        /// Text around the password.
         pattern: String,
-        /// The account: `database`, `messaging` or `identity`.
+        /// Account: `database`, `messaging` or `identity`.
         account: &'static str,
     },
-    /// A secret that the parameters hold; the option is repeated for each value.
+    /// Secret in the parameters; the option is repeated for each value.
     Given(Vec<String>),
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The structure of the cloud demands it; the text says why. It cannot be set by the user.
+    /// Demanded by the structure of the cloud, for the reason in the text; not changeable by the user.
     Structure(&'static str),
-    /// Our default, which the user can change; the text says why it is not the project's.
+    /// Default of ferrostack, changeable by the user; the text is the reason for the difference to the project's
+    /// default.
     Default(&'static str),
-    /// The field of the parameters.
+    /// Field of the parameters.
     Parameter(&'static str),
     /// `services.NAME.config` of the parameters.
     User,
@@ -49,16 +50,16 @@ impl Source {
     }
 }
 
-/// A value and its reason.
+/// [`Value`] with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// The value.
+    /// Value.
     pub value: Value,
-    /// Where it comes from.
+    /// Origin of the value.
     pub source: Source,
 }
 
-/// The configuration of a service.
+/// Configuration of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     sections: BTreeMap<String, BTreeMap<String, Setting>>,
@@ -73,7 +74,7 @@ impl Config {
             .insert(name.to_owned(), Setting { value, source });
     }
 
-    /// The setting of an option.
+    /// [`Setting`] of an option.
     pub fn get(&self, section: &str, name: &str) -> Option<&Setting> {
         self.sections.get(section)?.get(name)
     }
@@ -94,7 +95,7 @@ impl Config {
         }
     }
 
-    /// Another user in every login with the account: in URLs, and as the `username` of sections with its password.
+    /// Replaces the user in every login of the account: in URLs, and as the `username` of sections with its password.
     pub(crate) fn log_in_as(&mut self, account: &str, user: &str, other: &str) {
         for options in self.sections.values_mut() {
             let mut has_password = false;
@@ -118,7 +119,7 @@ impl Config {
         }
     }
 
-    /// The file without its secrets, which are in a file of their own: oslo.config merges both.
+    /// File without secrets. oslo.config merges the file of the secrets.
     pub fn public(&self) -> String {
         self.render(
             |_, setting| !setting.value.is_secret(),
@@ -126,7 +127,7 @@ impl Config {
         )
     }
 
-    /// The file of the secrets; `password` gives the password of an account.
+    /// File of the secrets; `password` returns the password of an account.
     pub fn secret(&self, password: impl Fn(&'static str) -> String) -> String {
         self.render(
             |_, setting| setting.value.is_secret(),
@@ -169,12 +170,12 @@ impl Value {
         Self::Text(text.into())
     }
 
-    /// True if it has to be in a Secret.
+    /// True if the value has to be in a Secret.
     pub fn is_secret(&self) -> bool {
         matches!(self, Self::Secret { .. } | Self::Given(_))
     }
 
-    /// The value with each password as `********`.
+    /// Value with each password as `********`.
     pub fn masked(&self) -> String {
         if let Self::Given(_) = self {
             return "********".to_owned();

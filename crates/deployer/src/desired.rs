@@ -1,5 +1,5 @@
-//! What has to be in the cluster: steps with their Kubernetes objects, in an order in which each can start when those
-//! that it needs are ready.
+//! Desired objects in the cluster: steps with their Kubernetes objects, ordered so that each step can start when
+//! earlier steps are ready.
 
 mod access;
 mod credentials;
@@ -20,19 +20,19 @@ use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
 
-/// The label that names the step of an object.
+/// Label with the step of an object.
 pub const STEP: &str = "ferrostack.dev/step";
-/// The label of a configuration object, without the digest of its name.
+/// Label of a configuration object, without the digest of its name.
 pub const CONFIGURES: &str = "ferrostack.dev/configures";
-/// The annotation of Pods with the digest of the keys that they were made with.
+/// Annotation of Pods with the digest of their keys.
 pub(crate) const REVISION: &str = "ferrostack.dev/keys";
-/// The first steps: what others refer to.
+/// First step, with objects used by all others.
 const HELD: &str = "secrets";
 pub(crate) const CONFIGURATION: &str = "configuration";
-/// Parts that services need, and that are of none.
+/// Infrastructure of all services, which belongs to no service.
 const INFRASTRUCTURE: [&str; 5] = ["mariadb", "rabbitmq", "memcached", "ovn", "edge"];
-/// The programs of services, in the order in which they go to another release. Databases, networks and guests do without them. Each waits for those before it. Computes come after every
-/// program of Nova that talks to them.
+/// Programs of services, in the order of an upgrade, each waiting for the programs before. Databases, networks and
+/// guests go on without these programs. Computes come after every program of Nova with connections to computes.
 pub(crate) const ROLL: [&str; 14] = [
     "keystone-api",
     "placement-api",
@@ -49,51 +49,51 @@ pub(crate) const ROLL: [&str; 14] = [
     "nova-compute",
     "horizon",
 ];
-/// How often a task is tried again.
+/// Number of retries of a task.
 const RETRIES: u32 = 6;
-/// The part of steps that are of no service alone.
+/// Part of steps that belong to no single service.
 const CLOUD: &str = "cloud";
-/// Steps without objects: what is written to RabbitMQ and Keystone.
+/// Steps without objects: writes to RabbitMQ and Keystone.
 const BROKER: &str = "broker-accounts";
 const IDENTITIES: &str = "identities";
 
-/// Steps, each after those that it needs.
+/// [`Step`]s, each after the steps needed by it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
-    /// The uid of the cloud.
+    /// Uid of the cloud.
     pub uid: String,
-    /// What forbids to make a cloud of these steps.
+    /// Problems that prevent the deployment of the steps.
     pub problems: Vec<String>,
-    /// The steps.
+    /// Steps.
     pub steps: Vec<Step>,
 }
 
-/// A step.
+/// Step of a deployment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The name of the service that it is of; `cloud` if it is of all.
+    /// Name of the service of the step; `cloud` for a step of all services.
     pub part: &'static str,
     /// Steps that have to be ready before.
     pub needs: Vec<String>,
-    /// Its objects, in the order of their creation.
+    /// [`Object`]s, in the order of their creation.
     pub objects: Vec<Object>,
-    /// What is written to RabbitMQ or Keystone, in words.
+    /// Descriptions of the writes to RabbitMQ or Keystone.
     pub writes: Vec<String>,
-    /// What it has there.
+    /// [`Accounts`] in RabbitMQ or Keystone.
     pub accounts: Option<Accounts>,
 }
 
 impl Graph {
-    /// Every object with its step.
+    /// Every [`Object`] with its [`Step`].
     pub fn objects(&self) -> impl Iterator<Item = (&Step, &Object)> {
         let steps = self.steps.iter();
         steps.flat_map(|step| step.objects.iter().map(move |it| (step, it)))
     }
 }
 
-/// The steps of a cloud.
+/// [`Step`]s of a cloud.
 pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     let (definitions, mut problems) = definitions(cloud, held);
     problems.extend(held.problems());
@@ -126,8 +126,8 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
     }
 }
 
-/// Tasks beside those of the definitions, each of a part and with the number of its retries, and the policies by which they reach
-/// what their configuration names.
+/// Tasks outside of the definitions, each with its part and the number of its retries, and policies for the addresses
+/// in their configuration.
 pub(crate) fn beside(
     cloud: &Cloud,
     held: &Held,
@@ -144,8 +144,8 @@ pub(crate) fn beside(
     (tasks.iter().map(step).collect(), policies)
 }
 
-/// A task of an operation, with its files and with policies of this prefix by which it reaches what its command names: nothing of the
-/// cloud refers to them.
+/// Task of an operation, with its files and with policies of this prefix for the addresses in the command: no object of
+/// the cloud refers to the policies.
 pub(crate) fn operation(
     cloud: &Cloud,
     held: &Held,
@@ -181,7 +181,7 @@ pub(crate) fn operation(
     step
 }
 
-/// The databases of a cloud, by name.
+/// Databases of a cloud, by name.
 pub(crate) fn databases(cloud: &Cloud, held: &Held) -> Vec<&'static str> {
     let (definitions, _) = definitions(cloud, held);
     let mut all: Vec<&str> = definitions
@@ -192,7 +192,7 @@ pub(crate) fn databases(cloud: &Cloud, held: &Held) -> Vec<&'static str> {
     all
 }
 
-/// The labels and annotations of the [`SECRETS`], which are made once, by name.
+/// Labels and annotations of the [`SECRETS`], made once, by name.
 pub(crate) fn secrets_metadata(cloud: &Cloud, held: &Held) -> Vec<(&'static str, Json)> {
     let names = Names { cloud, held };
     let metadata = |name: &'static str| {
@@ -204,31 +204,31 @@ pub(crate) fn secrets_metadata(cloud: &Cloud, held: &Held) -> Vec<(&'static str,
     SECRETS.iter().map(|(name, _)| metadata(name)).collect()
 }
 
-/// The task of this name in a cloud, with the part that it is of.
+/// [`Task`] of this name in a cloud, with its part.
 pub(crate) fn task_named(cloud: &Cloud, held: &Held, name: &str) -> Option<Task> {
     let (definitions, _) = definitions(cloud, held);
     let mut tasks = definitions.into_iter().flat_map(|it| it.tasks);
     tasks.find(|it| it.name == name)
 }
 
-/// True if the parts of this name are of no service: they keep their image in an upgrade.
+/// True if parts of this name belong to no service, and thus keep their image in an upgrade.
 pub(crate) fn is_infrastructure(part: &str) -> bool {
     INFRASTRUCTURE.contains(&part)
 }
 
-/// What keeps everybody from a cloud at this time, in seconds since 1970, whatever its steps are: a certificate that is given and whose
-/// time is over, or has not begun.
+/// Reason why no client can reach a cloud at this time, in seconds since 1970, whatever the state of the steps: an
+/// expired certificate, or one not valid yet.
 pub fn ended(cloud: &Cloud, held: &Held, now: i64) -> Option<String> {
     held.ended(edge::of(&cloud.parameters)?, now)
 }
 
-/// Takes the certificate that was last found good in place of the one that is given, if nobody can connect with that at this
-/// time, in seconds since 1970. Returns what is wrong with it. Without a good one nothing changes.
+/// Replaces a given certificate by the last good one, if no client can connect with the given one at this time, in
+/// seconds since 1970. Returns the problem of the given one. Without a good one nothing changes.
 pub fn fall_back(cloud: &Cloud, held: &mut Held, now: i64) -> Option<String> {
     held.fall_back(edge::of(&cloud.parameters)?, now)
 }
 
-/// Sorts steps so that each comes after those that it needs, and otherwise as they are.
+/// Sorts [`Step`]s so that each comes after the needed steps, and otherwise keeps the order.
 pub(crate) fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
     let mut sorted: Vec<Step> = Vec::with_capacity(steps.len());
     let mut done: BTreeSet<String> = BTreeSet::new();
@@ -244,7 +244,7 @@ pub(crate) fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
     sorted
 }
 
-/// What is made once and kept.
+/// Step of the Secrets that are made once and kept.
 fn secrets(names: &Names<'_>) -> Step {
     let objects = SECRETS.iter().map(|(name, _)| {
         let mut metadata = names.metadata(HELD);
@@ -260,7 +260,7 @@ fn secrets(names: &Names<'_>) -> Step {
     }
 }
 
-/// Configuration files, addresses with who may connect to them, and volumes.
+/// Configuration files, addresses with their policies, and volumes.
 fn configuration(names: &Names<'_>, definitions: &[Definition]) -> Step {
     let mut objects = BTreeMap::new();
     let mut add = |object: Object| objects.insert(object.reference().clone(), object);
@@ -295,7 +295,7 @@ fn runs(definition: &Definition) -> impl Iterator<Item = &Run> {
 }
 
 impl Names<'_> {
-    /// The objects of the configuration files of a program.
+    /// [`Object`]s of the configuration files of a program.
     fn files(&self, run: &Run) -> Vec<Object> {
         let object = |file: &crate::service::definition::File| {
             let name = self.file(file);
@@ -459,7 +459,7 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
     }
 }
 
-/// Accounts and catalogue in Keystone, beside those of its bootstrap.
+/// Accounts and catalogue in Keystone, besides the objects made by bootstrap.
 fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
     let parameters = &cloud.parameters;
     let region = &parameters.region;

@@ -1,27 +1,27 @@
-//! A finding about an option of the user.
+//! Finding about an option of the user.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What is wrong with an option, or may become so.
+/// Problem of an option, now or in a later release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whether it is rejected.
+    /// Effect of the finding.
     pub severity: Severity,
-    /// The field, as a path in the spec.
+    /// Field, as a path in the spec.
     pub path: String,
-    /// What is wrong, and what to do.
+    /// Problem, and what to do.
     pub message: String,
 }
 
-/// Whether an option is rejected.
+/// Effect of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// It is rejected.
+    /// The option is rejected.
     Error,
-    /// It works in this release.
+    /// The option works in this release.
     Warning,
 }
 

@@ -1,4 +1,4 @@
-//! A certificate that the user gives: what is wrong with it is said before a program serves it.
+//! Certificate given by the user, checked before a program serves it.
 
 use std::net::IpAddr;
 
@@ -14,25 +14,25 @@ use x509_parser::time::ASN1Time;
 
 use crate::object::Password;
 
-/// Keys of certificates.
+/// Supported keys of certificates.
 const KINDS: &str = "RSA with at least 2048 bits, P-256, P-384 or Ed25519";
-/// Bits of an RSA key that OpenSSL serves as Debian sets it up.
+/// Minimum bits of an RSA key that OpenSSL accepts in Debian.
 const SHORTEST: usize = 2048;
-/// Certificates that a file may have.
+/// Maximum number of certificates in a file.
 const LONGEST: usize = 16;
 
-/// A certificate with those that have issued it, and its key, as PEM.
+/// Certificate with its chain of issuers, and its key, as PEM.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
-    /// The certificate first.
+    /// Certificate, followed by its issuers.
     pub(crate) certificate: String,
-    /// The key.
+    /// Key.
     pub(crate) key: Password,
 }
 
 impl Pair {
-    /// Why clients of this host could not connect at any time: the key of the Secret, and what is wrong with it. `authority` are the
-    /// certificates that clients get, if there are any.
+    /// Reason why clients of this host could never connect: the key of the Secret, and the problem. `authority` has the
+    /// certificates given to clients, if any.
     pub(crate) fn wrong(&self, host: &str, authority: Option<&str>) -> Option<String> {
         self.judged(host, authority).err()
     }
@@ -67,8 +67,8 @@ impl Pair {
         }
     }
 
-    /// Compares the key with the certificate. One of a kind that is not known here cannot be compared, and the edge would not start with
-    /// the wrong one.
+    /// Compares the key with the certificate. A key of an unknown type cannot be compared, and is rejected, since the
+    /// edge does not start with a wrong one.
     fn fits(&self, leaf: &X509Certificate<'_>) -> Result<(), String> {
         let key = PrivateKeyDer::from_pem_slice(self.key.expose().as_bytes()).map_err(|_| {
             "tls.key has no private key in PEM form (PKCS#8, PKCS#1 or SEC 1, not encrypted)"
@@ -88,8 +88,8 @@ impl Pair {
         }
     }
 
-    /// Why clients cannot connect at this time, in seconds since 1970. `authority` are the certificates that clients get, if there
-    /// are any: one that has issued the certificate has to be valid.
+    /// Reason why clients cannot connect at this time, in seconds since 1970. `authority` has the certificates given to
+    /// clients, if any: an issuer of the certificate among them has to be valid.
     pub(crate) fn ended(&self, authority: Option<&str>, now: i64) -> Option<String> {
         let now = ASN1Time::from_timestamp(now).ok()?;
         let files = certificates(&self.certificate).ok()?;
@@ -110,7 +110,7 @@ impl Pair {
     }
 }
 
-/// Why a certificate is not valid at a time.
+/// Reason why a certificate is not valid at a time.
 fn out_of_time(certificate: &X509Certificate<'_>, now: ASN1Time) -> Option<String> {
     let validity = certificate.validity();
     let subject = certificate.subject();
@@ -124,7 +124,7 @@ fn out_of_time(certificate: &X509Certificate<'_>, now: ASN1Time) -> Option<Strin
     })
 }
 
-/// Error if clients do not take the certificate for a server's.
+/// Error if clients reject the certificate as a server's.
 fn serves(leaf: &X509Certificate<'_>) -> Result<(), String> {
     let usage = leaf.extended_key_usage();
     let usage = usage.map_err(|_| "has uses (extendedKeyUsage) that cannot be read".to_owned())?;
@@ -134,7 +134,7 @@ fn serves(leaf: &X509Certificate<'_>) -> Result<(), String> {
     }
 }
 
-/// The bits of the public key that belongs to a private one; none for a kind that is not known here.
+/// Bits of the public key of a private one; none for an unknown type.
 fn public(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
     match key {
         PrivateKeyDer::Pkcs8(der) => {
@@ -168,7 +168,7 @@ fn public(key: &PrivateKeyDer<'_>) -> Option<Vec<u8>> {
     }
 }
 
-/// The certificates of a file.
+/// Certificates of a file.
 fn certificates(text: &str) -> Result<Vec<Pem>, String> {
     let mut found = Vec::new();
     for block in Pem::iter_from_buffer(text.as_bytes()) {
@@ -246,7 +246,7 @@ fn text(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Error unless each certificate is issued by the one after it.
+/// Error unless each certificate is issued by the next one.
 fn issued(chain: &[X509Certificate<'_>]) -> Result<(), String> {
     for (index, pair) in chain.windows(2).enumerate() {
         let [certificate, issuer] = pair else {
@@ -264,7 +264,7 @@ fn issued(chain: &[X509Certificate<'_>]) -> Result<(), String> {
     Ok(())
 }
 
-/// True for an authority (`CA:TRUE`) that has signed the certificate. Signatures of kinds that are not known here are left to clients.
+/// True for an authority (`CA:TRUE`) that has signed the certificate. Signatures of unknown types are left to clients.
 fn is_issuer(issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
     use x509_parser::error::X509Error;
 

@@ -1,4 +1,4 @@
-//! What is made once for a cloud and kept: its uid, passwords and keys. They live in Secrets of the cluster.
+//! Values made once for a cloud and kept in Secrets of the cluster: uid, passwords and keys.
 
 pub(crate) mod halves;
 pub(crate) mod keys;
@@ -16,26 +16,26 @@ use crate::object::{Password, decoded};
 use crate::parameters::Exposure;
 use crate::release::Release;
 
-/// The label with the uid of the cloud: what carries it is the cloud's.
+/// Label with the uid of the cloud; objects with the label belong to the cloud.
 pub const UID: &str = "ferrostack.dev/cloud-uid";
-/// The label with the name of the cloud.
+/// Label with the name of the cloud.
 pub const PART_OF: &str = "app.kubernetes.io/part-of";
 /// Length of a password.
 const LENGTH: usize = 32;
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/// The Secret of the passwords. Each key is an account: `database-nova`, `messaging-nova`, `identity-nova`.
+/// Secret of the passwords. Each key is an account: `database-nova`, `messaging-nova`, `identity-nova`.
 pub(crate) const ACCOUNTS: &str = "openstack-accounts";
-/// The Secret of the keys that encrypt tokens.
+/// Secret of the keys for tokens.
 pub(crate) const FERNET: &str = "keystone-fernet-keys";
-/// The Secret of the keys that encrypt credentials in Keystone.
+/// Secret of the keys for credentials in Keystone.
 pub(crate) const CREDENTIAL: &str = "keystone-credential-keys";
-/// The Secret with the certificate that is given, as it was when it was last found good.
+/// Secret with the given certificate, as last found good.
 pub(crate) const GIVEN: &str = "edge-certificate";
-/// The annotation of a Secret of this module with the keys that were made for it. One that is listed and not there was
-/// lost; one that is not listed is new in this version, and is made.
+/// Annotation of a Secret of this module with the generated keys. A listed but missing key was lost; a key not listed
+/// is new in this version, and is made.
 pub(crate) const GENERATED: &str = "ferrostack.dev/generated";
-/// The Secrets of this module, with the keys that each of them needs.
+/// Secrets of this module, each with its needed keys.
 pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (
         ACCOUNTS,
@@ -69,33 +69,33 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (CREDENTIAL, &["0", "1"]),
 ];
 
-/// What is made once for a cloud and kept.
+/// Values made once for a cloud and kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     uid: String,
     secrets: BTreeMap<String, BTreeMap<String, Password>>,
-    /// Secrets of others in the namespace: a certificate may be among them.
+    /// Secrets of other owners in the namespace, by name: one may have a certificate.
     given: BTreeMap<String, Given>,
-    /// The certificate that was last found good, as the edge has it.
+    /// Certificate last found good, as the edge has it.
     good: Option<Given>,
-    /// What was made for the cloud and is gone, with what to do.
+    /// Lost Secrets and keys of the cloud, each with what to do.
     lost: Vec<String>,
-    /// The release whose image the database runs; `None` without one.
+    /// [`Release`] of the database's image; `None` without a database.
     infrastructure: Option<Release>,
 }
 
-/// What is known of a Secret that is not of this cloud.
+/// Knowledge about a Secret of another owner.
 #[derive(Clone, Debug, PartialEq)]
 struct Given {
     keys: Vec<String>,
-    /// Its certificate and key, if it has both.
+    /// Certificate and key, if the Secret has both.
     pair: Option<Pair>,
-    /// The certificates of its authority.
+    /// Certificates of the authority.
     authority: Option<String>,
 }
 
 impl Held {
-    /// Reads what the objects of a namespace hold for the cloud of this name, and makes what is missing from random
+    /// Reads the values of the cloud of this name from the objects of a namespace, and makes missing ones from random
     /// bytes.
     pub fn complete(cloud: &str, objects: &[Json], mut random: impl FnMut() -> u8) -> Self {
         let ours = |name: &str| {
@@ -158,8 +158,8 @@ impl Held {
         }
     }
 
-    /// Takes the certificate that was last found good in place of the one that is given, if nobody can connect with that at
-    /// this time, in seconds since 1970. Returns what is wrong with it. Without a good one nothing changes.
+    /// Replaces a given certificate by the last good one, if no client can connect with the given one at this time, in
+    /// seconds since 1970. Returns the problem of the given one. Without a good one nothing changes.
     pub(crate) fn fall_back(&mut self, exposure: &Exposure, now: i64) -> Option<String> {
         let name = exposure.given()?;
         let wrong = self.lacks(exposure).or_else(|| self.ended(exposure, now))?;
@@ -168,7 +168,7 @@ impl Held {
         Some(wrong)
     }
 
-    /// What the Secret with the certificate of the edge lacks, if one is given.
+    /// Problem of the Secret with the certificate of the edge, if one is given.
     pub(crate) fn lacks(&self, exposure: &Exposure) -> Option<String> {
         let name = exposure.given()?;
         let field = "exposure.tls.secretName";
@@ -190,24 +190,24 @@ impl Held {
         Some(format!("{field}: Secret {name}: {wrong}"))
     }
 
-    /// Why nobody can connect at this time, in seconds since 1970, with the certificate that is given.
+    /// Reason why no client can connect at this time, in seconds since 1970, with the given certificate.
     pub(crate) fn ended(&self, exposure: &Exposure, now: i64) -> Option<String> {
         let name = exposure.given()?;
         let ended = self.pair(exposure)?.ended(self.authority(exposure), now)?;
         Some(format!("exposure.tls.secretName: Secret {name}: {ended}"))
     }
 
-    /// The certificate that is given, with its key.
+    /// Given certificate, with its key.
     pub(crate) fn pair(&self, exposure: &Exposure) -> Option<&Pair> {
         self.given.get(exposure.given()?)?.pair.as_ref()
     }
 
-    /// The authority of a certificate that is given, if its Secret has one.
+    /// Authority of a given certificate, if its Secret has one.
     pub(crate) fn authority(&self, exposure: &Exposure) -> Option<&str> {
         self.given.get(exposure.given()?)?.authority.as_deref()
     }
 
-    /// Passwords and keys that are gone, and passwords that somebody has set and that files and URLs cannot hold.
+    /// Lost passwords and keys, and passwords set by somebody that files and URLs cannot contain.
     pub(crate) fn problems(&self) -> Vec<String> {
         let unreserved = |it: char| it.is_ascii_alphanumeric() || "-._~".contains(it);
         let accounts = self.secrets.get(ACCOUNTS).into_iter().flatten();
@@ -219,7 +219,7 @@ impl Held {
         self.lost.iter().cloned().chain(unusable).collect()
     }
 
-    /// The Secrets of passwords and keys that the namespace lacks for the cloud of this name.
+    /// Secrets of passwords and keys missing in the namespace for the cloud of this name.
     pub fn missing(cloud: &str, objects: &[Json]) -> Vec<&'static str> {
         let is_there = |name: &str| {
             objects.iter().any(|it| {
@@ -232,7 +232,7 @@ impl Held {
         names.filter(|name| !is_there(name)).collect()
     }
 
-    /// The text with every password and key in it as `********`: programs may print what they are given.
+    /// Text with every password and key in it as `********`: programs may print their input.
     pub fn masked(&self, text: &str) -> String {
         let mut masked = text.to_owned();
         for secret in self.secrets.values().flat_map(BTreeMap::values) {
@@ -244,8 +244,8 @@ impl Held {
         masked
     }
 
-    /// The release whose image databases, message broker, cache, OVN and proxy of a cloud of `release` have. They keep theirs when
-    /// services are upgraded: each of them is one Pod, without which nothing answers.
+    /// [`Release`] of the image of databases, message broker, cache, OVN and proxy in a cloud of `release`. An upgrade
+    /// of services keeps these images: each such program is one Pod, needed for every answer of the cloud.
     pub(crate) fn infrastructure(&self, release: Release) -> Release {
         let there = self
             .infrastructure
@@ -253,12 +253,12 @@ impl Held {
         there.unwrap_or(release)
     }
 
-    /// The uid of the cloud.
+    /// Uid of the cloud.
     pub fn uid(&self) -> &str {
         &self.uid
     }
 
-    /// The password of an account, such as `database-nova`.
+    /// [`Password`] of an account, such as `database-nova`.
     pub(crate) fn password(&self, account: &str) -> Password {
         self.secrets
             .get(ACCOUNTS)
@@ -267,20 +267,20 @@ impl Held {
             .unwrap_or_default()
     }
 
-    /// The keys of a Secret that this version makes, for [`GENERATED`].
+    /// Keys of a Secret generated by this version, for [`GENERATED`].
     pub(crate) fn generated(name: &str) -> String {
         let mut all = SECRETS.iter().filter(|(it, _)| *it == name);
         all.next()
             .map_or_else(String::new, |(_, keys)| keys.join(","))
     }
 
-    /// The content of a Secret.
+    /// Content of a Secret.
     pub(crate) fn secret(&self, name: &str) -> BTreeMap<String, Password> {
         self.secrets.get(name).cloned().unwrap_or_default()
     }
 
-    /// A [`digest`](Self::digest) of each password and key, by Secret and key: `openstack-accounts/names`. They are mixed with a password, so that nobody
-    /// can try others.
+    /// [`digest`](Self::digest) of each password and key, by Secret and key: `openstack-accounts/names`. The digests
+    /// are keyed with a password, so that nobody can try values.
     pub(crate) fn digests(&self) -> BTreeMap<String, String> {
         let of = |(secret, values): (&String, &BTreeMap<String, Password>)| {
             let secret = secret.clone();
@@ -294,13 +294,13 @@ impl Held {
         self.secrets.iter().flat_map(of).collect()
     }
 
-    /// The name of a Secret by its content. It is mixed with a password, so that nobody can try contents by their name.
+    /// Name of a Secret by its content. The name is keyed with a password, so that nobody can try contents by name.
     pub(crate) fn digest(&self, content: &str) -> String {
         digest(&[self.password("names").expose(), content])
     }
 }
 
-/// The release whose image the database of the cloud with this uid runs.
+/// [`Release`] of the image of the database in the cloud with this uid.
 fn infrastructure(objects: &[Json], uid: &str) -> Option<Release> {
     let database = objects.iter().find(|it| {
         it["kind"] == "StatefulSet"
@@ -310,7 +310,7 @@ fn infrastructure(objects: &[Json], uid: &str) -> Option<Release> {
     Release::of_image(database)
 }
 
-/// A Secret with its name.
+/// Secret of another owner, with its name.
 fn given(object: &Json) -> Option<(String, Given)> {
     let name = object["metadata"]["name"].as_str()?;
     if object["kind"] != "Secret" {
@@ -329,7 +329,7 @@ fn given(object: &Json) -> Option<(String, Given)> {
     Some((name.to_owned(), given))
 }
 
-/// Eight hexadecimal digits that differ when the parts differ.
+/// Eight hexadecimal digits, different for different parts.
 pub(crate) fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {

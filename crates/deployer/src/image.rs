@@ -1,4 +1,4 @@
-//! The images of the releases: names, and the numbers of the packages' users. `images/build` reads the same table.
+//! Images of the releases: names, and the numbers of the packages' users. `images/build` reads the same table.
 
 use std::collections::BTreeMap;
 #[cfg(test)]
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The user without rights: Pods of a user that the table does not have. A test looks up each user of each service.
+/// User without rights, for Pods with a user missing in the table. A test looks up each user of each service.
 const NOBODY: u32 = 65534;
 
 static TABLE: LazyLock<Table> =
@@ -22,29 +22,29 @@ struct Table {
 #[derive(Debug, Deserialize)]
 struct Image {
     image: String,
-    /// Of each workload with an API: the path of its WSGI script, or the name of its module.
+    /// WSGI script (path) or module (name) of each workload with an API.
     wsgi: BTreeMap<String, String>,
     #[cfg(test)]
     packages: BTreeSet<String>,
-    /// The file with the distributions from PyPI, where the services are from there.
+    /// File with the distributions from PyPI, for releases installed from PyPI.
     #[cfg(test)]
     lock: Option<String>,
 }
 
-/// The image with the packages of every service.
+/// Image with the packages of every service.
 pub(crate) fn of(release: &str) -> &'static str {
     let image = TABLE.releases.get(release);
     image.map(|it| it.image.as_str()).unwrap_or_default()
 }
 
-/// Where the API of a workload begins: the path of a script, or the name of a module. A test looks up each of them.
+/// WSGI script (path) or module (name) of the API of a workload. A test looks up each workload.
 pub(crate) fn wsgi(release: &str, workload: &str) -> &'static str {
     let image = TABLE.releases.get(release);
     let entry = image.and_then(|it| it.wsgi.get(workload));
     entry.map(String::as_str).unwrap_or_default()
 }
 
-/// The number of a user, which is the number of its group, too.
+/// Number of a user, also the number of its group.
 pub(crate) fn user(name: &str) -> u32 {
     TABLE.users.get(name).copied().unwrap_or(NOBODY)
 }

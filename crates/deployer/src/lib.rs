@@ -1,20 +1,20 @@
-//! OpenStack on Kubernetes: what a cloud consists of, and the plan that leads there, from one file of parameters.
+//! OpenStack on Kubernetes: objects of a cloud, and the plan to deploy them, from one file of parameters.
 //!
-//! Everything here is pure. [`Parameters`] is the file; a [`Release`] is data (option tables, versions, images); a
-//! service is a function from both to its configuration, in which each option states where its value comes from, and to
-//! a definition: databases, accounts, catalogue, tasks, workloads. [`check()`] holds the options of the user against the
+//! All functions are pure. [`Parameters`] is the file; a [`Release`] is data (option tables, versions, images); a
+//! service is a function from both to its configuration, with the origin of the value of each option, and to a
+//! definition: databases, accounts, catalogue, tasks, workloads. [`check()`] checks the options of the user by the
 //! release's table before anything is rendered.
 //!
 //! ```text
 //!   Parameters ─► Cloud ┐
 //!                  Held ┴► desired ─► Graph of steps with objects ┐
-//!                             objects of the namespace (observed) ┴► plan ─► Plan ─► progress: what is done now
+//!                             objects of the namespace (observed) ┴► plan ─► Plan ─► progress: actions to do now
 //! ```
 //!
-//! Accounts in the stores of others are planned apart, from what these answer: [`Broker`] and [`BrokerSeen`],
+//! Accounts in other programs are planned apart, from the responses of these programs: [`Broker`] and [`BrokerSeen`],
 //! [`Identity`] and [`IdentitySeen`] give an [`AccountPlan`].
 //!
-//! [`Held`] is what is made once and kept: the uid of the cloud, passwords, keys.
+//! [`Held`] has the values that are made once and kept: the uid of the cloud, passwords, keys.
 
 mod accounts;
 mod certificate;

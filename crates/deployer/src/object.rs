@@ -1,4 +1,4 @@
-//! Kubernetes objects of a cloud, and the secrets in them, which cannot be printed.
+//! Kubernetes objects of a cloud, with secrets that cannot be printed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ impl Password {
         Self(SecretString::from(text.into()))
     }
 
-    /// The text itself, for the content of a Secret.
+    /// Secret text, for the content of a Secret.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }
@@ -37,7 +37,7 @@ impl fmt::Debug for Password {
     }
 }
 
-/// The kinds of objects of a cloud, in the order in which they are applied within a step.
+/// Kinds of a cloud's objects, in the order of application within a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum ObjectKind {
     /// Configuration files.
@@ -46,11 +46,11 @@ pub enum ObjectKind {
     Secret,
     /// An address.
     Service,
-    /// Who may connect to a program.
+    /// Permissions to connect to a program.
     NetworkPolicy,
     /// A volume.
     PersistentVolumeClaim,
-    /// A program with a volume or with names of its replicas.
+    /// A program with a volume, or with names for its replicas.
     StatefulSet,
     /// A program.
     Deployment,
@@ -74,7 +74,7 @@ impl ObjectKind {
         Self::Job,
     ];
 
-    /// Its name.
+    /// Name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::ConfigMap => "ConfigMap",
@@ -89,12 +89,12 @@ impl ObjectKind {
         }
     }
 
-    /// The kind of this name.
+    /// [`ObjectKind`] of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Its API group; empty for the core group.
+    /// API group; empty for the core group.
     pub fn group(self) -> &'static str {
         match self {
             Self::StatefulSet | Self::Deployment | Self::DaemonSet => "apps",
@@ -104,7 +104,7 @@ impl ObjectKind {
         }
     }
 
-    /// Its `apiVersion`.
+    /// `apiVersion` of the kind.
     pub fn api_version(self) -> &'static str {
         match self {
             Self::StatefulSet | Self::Deployment | Self::DaemonSet => "apps/v1",
@@ -118,14 +118,14 @@ impl ObjectKind {
 /// Kind and name of an object in the namespace of the cloud.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Reference {
-    /// Its kind.
+    /// Kind.
     pub kind: ObjectKind,
-    /// Its name.
+    /// Name.
     pub name: String,
 }
 
 impl Reference {
-    /// The reference of an object as JSON; none if it is of a kind that no cloud has.
+    /// [`Reference`] of an object as JSON; none for an object of a kind that no cloud has.
     pub fn of(object: &Json) -> Option<Self> {
         let kind = ObjectKind::named(object.get("kind")?.as_str()?)?;
         let name = object.pointer("/metadata/name")?.as_str()?.to_owned();
@@ -139,7 +139,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// An object that is desired. The content of a Secret is kept apart, so that the rest can be printed.
+/// Desired object. The content of a Secret is a separate field, so that the rest can be printed.
 #[derive(Clone, PartialEq)]
 pub struct Object {
     reference: Reference,
@@ -148,7 +148,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// An object with `fields` beside `apiVersion`, `kind` and `metadata`.
+    /// [`Object`] with `fields` beside `apiVersion`, `kind` and `metadata`.
     pub(crate) fn new(kind: ObjectKind, name: &str, metadata: Json, fields: Json) -> Self {
         let mut json =
             json!({"apiVersion": kind.api_version(), "kind": kind.name(), "metadata": metadata});
@@ -167,7 +167,7 @@ impl Object {
         }
     }
 
-    /// With this content of a Secret.
+    /// Object with this content of a Secret.
     pub(crate) fn with_secret(mut self, secret: BTreeMap<String, Password>) -> Self {
         self.secret = secret;
         self
@@ -178,12 +178,12 @@ impl Object {
         &self.reference
     }
 
-    /// The object without the content of a Secret.
+    /// Object without the content of a Secret.
     pub fn public(&self) -> &Json {
         &self.json
     }
 
-    /// The object as it is sent to the API server.
+    /// Object in the form for the API server.
     pub fn exposed(&self) -> Json {
         let mut json = self.json.clone();
         if self.reference.kind == ObjectKind::Secret {
@@ -203,7 +203,7 @@ impl fmt::Debug for Object {
     }
 }
 
-/// The text of a key of a Secret as JSON.
+/// Text of a key of a Secret as JSON.
 pub(crate) fn decoded(secret: &Json, key: &str) -> Option<Password> {
     let encoded = secret.get("data")?.get(key)?.as_str()?;
     let bytes = STANDARD.decode(encoded).ok()?;

@@ -1,19 +1,20 @@
-//! Backup and restore of a cloud that runs, and rotation of its passwords.
+//! Backup and restore of a running cloud, and rotation of its passwords.
 //!
 //! ```text
-//!   backup    Backup   a task beside the cloud, which goes on as it is
-//!   restore   Check    the backup is whole and of this cloud, and nothing has changed
+//!   backup    Backup   a task beside the cloud, which goes on unchanged
+//!   restore   Check    checks the backup: complete, and of this cloud; changes nothing
 //!             Stop     the programs of services go; guests, networks and databases stay
-//!             Load     databases and networks are those of the backup
-//!             Start    the cloud as it is desired
-//!   rotate    Make     the other half of each account is in its store
-//!             Use      programs go over to it
+//!             Load     databases and networks of the backup
+//!             Start    the desired cloud
+//!   rotate    Make     the other half of each account in its store
+//!             Use      programs change to the other half
 //!             Drop     the former half leaves the store
 //!             Verify   a login with the former half is refused
 //! ```
 //!
-//! A task of the first two is `backup.py` in the image of the cloud's database. Whoever is interrupted goes on in the same [`Phase`], which is a
-//! [`Graph`] of steps like that of any cloud: [`Stages::turn`] tells what is done in it, [`Stages::report`] what its task tells.
+//! The task of a backup or restore is `backup.py` in the image of the cloud's database. After an interruption the
+//! operation continues in the same [`Phase`]: a [`Graph`] of steps like the graph of any cloud. [`Stages::turn`] has
+//! the actions of a phase, [`Stages::report`] the report of its task.
 
 mod rotate;
 #[cfg(test)]
@@ -37,43 +38,43 @@ use crate::release::Release;
 use crate::service::definition::{File, Run, Task};
 use crate::service::stores;
 
-/// The part whose image and place the tasks have.
+/// Part whose image and nodes the tasks use.
 pub(crate) const PART: &str = "mariadb";
-/// The program of the tasks.
+/// Program of the tasks.
 const PROGRAM: &str = include_str!("operation/backup.py");
-/// Where it is.
+/// Path of the program.
 const PATH: &str = "/etc/backup/backup.py";
-/// The user of the tasks, whose group the volume gets.
+/// User of the tasks; the volume gets its group.
 const USER: &str = "mysql";
-/// Steps of the programs that have to answer for a task.
+/// Steps of the programs needed by a task.
 const NEEDS: [&str; 3] = ["mariadb", "ovn-nb", "memcached"];
-/// The steps of the tasks.
+/// Steps of the tasks.
 const BACKUP: &str = "backup";
 const CHECK: &str = "restore-check";
 const LOAD: &str = "restore-load";
-/// How often a task is tried again.
+/// Number of retries of a task.
 const RETRIES: u32 = 3;
 
-/// A part of an [`Operation`].
+/// Part of an [`Operation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// A backup is written and read back.
+    /// Writes a backup, and reads it back.
     Backup,
-    /// The backup is judged.
+    /// Checks the backup.
     Check,
-    /// The programs of services go.
+    /// Deletes the programs of services.
     Stop,
-    /// The backup is loaded.
+    /// Loads the backup.
     Load,
-    /// The cloud is as it is desired.
+    /// Starts the desired cloud.
     Start,
-    /// The other half of each account is made.
+    /// Makes the other half of each account.
     Make,
-    /// Programs go over to it.
+    /// Changes programs to the other half.
     Use,
-    /// The former half goes.
+    /// Deletes the former half.
     Drop,
-    /// The former half is refused.
+    /// Checks that the former half is refused.
     Verify,
 }
 
@@ -97,20 +98,20 @@ impl Phase {
     /// Phases of a rotation.
     const OF_ROTATION: &[Self] = &[Self::Make, Self::Use, Self::Drop, Self::Verify];
 
-    /// The phases of an operation that has this one, in order.
+    /// Phases of the operation with this phase, in order.
     pub fn siblings(self) -> &'static [Self] {
         let all = [Self::OF_BACKUP, Self::OF_RESTORE, Self::OF_ROTATION];
         let mut all = all.into_iter();
         all.find(|it| it.contains(&self)).unwrap_or_default()
     }
 
-    /// The phase after this one, of the same operation.
+    /// Next phase of the same operation.
     fn next(self) -> Option<Self> {
         let mut all = self.siblings().iter().copied();
         all.find(|it| *it > self)
     }
 
-    /// Its name.
+    /// Name of the phase.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Backup => "Backup",
@@ -125,7 +126,7 @@ impl Phase {
         }
     }
 
-    /// The phase of this name.
+    /// [`Phase`] of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
@@ -137,14 +138,14 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Backup or restore that is asked for.
+/// Requested backup or restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The name of the operation, which a backup has on the volume.
+    /// Name of the operation; a backup has this name on the volume.
     pub name: String,
-    /// Uid, which tells it from another one of the same name.
+    /// Uid, different for another operation of the same name.
     pub uid: String,
-    /// The backup that is loaded; `None` for a backup.
+    /// Backup to load; `None` for a backup.
     pub from: Option<String>,
 }
 
@@ -153,7 +154,7 @@ pub struct Operation {
 pub struct Stages {
     kind: Kind,
     whole: Graph,
-    /// Steps that the tasks need, and no others.
+    /// Steps needed by the tasks, and no others.
     base: Graph,
     tasks: BTreeMap<Phase, Step>,
 }
@@ -168,27 +169,27 @@ enum Kind {
 /// Next actions of an [`Operation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// The phase.
+    /// Current [`Phase`].
     pub phase: Phase,
-    /// The steps.
+    /// Steps of the phase.
     pub graph: Graph,
-    /// The plan.
+    /// [`Plan`] of the phase.
     pub plan: Plan,
-    /// How far it is.
+    /// [`Progress`] of the phase.
     pub progress: Progress,
-    /// How the operation has ended, if it has; a failure with its reason.
+    /// End of the operation, with the reason of a failure; `None` before.
     pub end: Option<Result<(), String>>,
-    /// Reason why the phase is not over; empty if it is.
+    /// Reason why the phase is not over; empty at its end.
     pub message: String,
-    /// New content of Secrets of passwords and keys, each of which is written if the Secret is the one that was seen.
+    /// New content of Secrets of passwords and keys. Each Secret is written only if unchanged since it was read.
     pub swaps: Swaps,
 }
 
 impl Stages {
-    /// The stages of a backup or a restore of a cloud, whose steps are `whole`.
+    /// Stages of a backup or a restore of a cloud with the steps `whole`.
     ///
     /// # Errors
-    /// Volume or parameter that is missing: the operation waits for it.
+    /// Missing volume or parameter: the operation waits for it.
     pub fn of(
         cloud: &Cloud,
         held: &Held,
@@ -227,12 +228,12 @@ impl Stages {
         })
     }
 
-    /// Every step of the cloud.
+    /// Every [`Step`] of the cloud.
     pub fn whole(&self) -> &Graph {
         &self.whole
     }
 
-    /// The first phase, from a recorded one on, that is not over, and what is done in it.
+    /// First unfinished [`Phase`], from a recorded one on, with its actions.
     pub fn turn(
         &self,
         recorded: Option<Phase>,
@@ -268,7 +269,7 @@ impl Stages {
         }
     }
 
-    /// The cloud with the task beside it: what becomes of the task is nothing of the cloud's.
+    /// Cloud with the task beside it: the state of the task is not part of the state of the cloud.
     fn backup(&self, objects: &[Json], pods: &[Json], written: &BTreeMap<String, Written>) -> Turn {
         let mut graph = self.whole.clone();
         graph.steps.extend(self.tasks.values().cloned());
@@ -342,7 +343,7 @@ impl Stages {
 }
 
 impl Turn {
-    /// True if every step is ready, and nothing is left to do.
+    /// True if every step is ready, and no action is left.
     fn is_settled(&self) -> bool {
         self.progress.is_ready()
             && self.progress.actions.is_empty()
@@ -350,22 +351,23 @@ impl Turn {
     }
 }
 
-/// Report of a task on the backup that it has written ([`Phase::Backup`]) or loaded ([`Phase::Load`]).
+/// Report of a task on a written backup ([`Phase::Backup`]) or a loaded one ([`Phase::Load`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Report {
-    /// Its name on the volume.
+    /// Name of the backup on the volume.
     pub backup: String,
-    /// SHA-256 of the sums of its parts, in hexadecimal.
+    /// SHA-256 of the checksums of its parts, in hexadecimal.
     pub digest: String,
-    /// Its size, in bytes.
+    /// Size of the backup, in bytes.
     pub size: i64,
-    /// Older ones that were removed.
+    /// Removed older backups.
     #[serde(default)]
     pub removed: Vec<String>,
 }
 
 impl Stages {
-    /// Report of the last task, as the status of its Pod has it; `None` as long as none has succeeded, and if the Pod is gone.
+    /// [`Report`] of the last task, from the status of its Pod; `None` while no task has succeeded, or if the Pod is
+    /// gone.
     pub fn report(&self, objects: &[Json], pods: &[Json]) -> Option<Report> {
         self.succeeded(objects, pods).find_map(|ended| {
             let text = ended["message"].as_str()?;
@@ -373,13 +375,13 @@ impl Stages {
         })
     }
 
-    /// True if the Job of the last task is seen as over and its Pod is not yet: they are watched apart.
+    /// True if the Job of the last task is over but its Pod is not seen as ended: Jobs and Pods are watched separately.
     fn is_ahead(&self, objects: &[Json], pods: &[Json]) -> bool {
         let has_pods = self.ended(objects, pods).next().is_some();
         has_pods && self.succeeded(objects, pods).next().is_none()
     }
 
-    /// The ends of the Pods of the last task that have succeeded.
+    /// Ends of the successful Pods of the last task.
     fn succeeded<'a>(
         &self,
         objects: &'a [Json],
@@ -389,7 +391,7 @@ impl Stages {
         ended.filter(|it| it["exitCode"] == 0)
     }
 
-    /// The end of each Pod of the last task; null of one that has not ended.
+    /// End of each Pod of the last task; null for a running one.
     fn ended<'a>(&self, objects: &'a [Json], pods: &'a [Json]) -> impl Iterator<Item = &'a Json> {
         let task = self.tasks.last_key_value();
         let job = task.and_then(|(_, step)| Some(step.objects.last()?.reference()));
@@ -407,7 +409,7 @@ impl Stages {
     }
 }
 
-/// True for the programs that go in a restore: those that read and write the databases.
+/// True for the programs that stop in a restore: readers and writers of the databases.
 fn is_program(reference: &Reference) -> bool {
     let is_workload = matches!(
         reference.kind,
@@ -416,7 +418,7 @@ fn is_program(reference: &Reference) -> bool {
     is_workload && ROLL.contains(&reference.name.as_str())
 }
 
-/// True if no program of services is there, and no Pod of one.
+/// True if no program of services exists, and no Pod of one.
 fn is_stopped(uid: &str, objects: &[Json], pods: &[Json]) -> bool {
     let ours = |it: &&Json| it["metadata"]["labels"][UID] == uid;
     let runs = |pod: &Json| {
@@ -431,7 +433,7 @@ fn is_stopped(uid: &str, objects: &[Json], pods: &[Json]) -> bool {
     !there.any(|it| is_program(&it)) && !pods.iter().filter(ours).any(runs)
 }
 
-/// The steps that a task needs ([`NEEDS`]), with those that these need.
+/// Steps needed by a task ([`NEEDS`]), and the steps needed by these.
 fn needed(whole: &Graph) -> Graph {
     let mut names: BTreeSet<&str> = NEEDS.into();
     // Each step comes after those that it needs.
@@ -451,7 +453,7 @@ fn needed(whole: &Graph) -> Graph {
     }
 }
 
-/// The task of a [`Phase`] of a backup or a restore; `None` for one that has none.
+/// Task of a [`Phase`] of a backup or a restore; `None` for a phase without one.
 fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Option<Step> {
     let (name, word, retries) = match phase {
         Phase::Backup => (BACKUP, "backup", RETRIES),
@@ -480,7 +482,7 @@ fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Opti
     ))
 }
 
-/// The backup of a cloud before its upgrade, if its parameters name a volume. The step has this name.
+/// Backup of a cloud before its upgrade, if its parameters name a volume. The [`Step`] has this name.
 pub(crate) fn before_upgrade(
     cloud: &Cloud,
     held: &Held,
@@ -501,7 +503,7 @@ pub(crate) fn before_upgrade(
     ))
 }
 
-/// The parameters with which the cloud is made as it is now: in an upgrade they name the next release already.
+/// Parameters of the cloud in its current release: in an upgrade the spec already names the next one.
 fn parameters(cloud: &Cloud) -> Json {
     let mut spec = cloud.spec.clone();
     if let Some(fields) = spec.as_object_mut() {
@@ -510,7 +512,7 @@ fn parameters(cloud: &Cloud) -> Json {
     spec
 }
 
-/// Facts of the [`Cloud`] for a task. Passwords and keys are in it as digests alone, of which nobody finds them.
+/// Facts of the [`Cloud`] for a task. Passwords and keys are included as digests alone, which reveal no value.
 fn about(cloud: &Cloud, held: &Held) -> Json {
     let secrets: BTreeMap<&str, Json> =
         desired::secrets_metadata(cloud, held).into_iter().collect();
@@ -528,7 +530,7 @@ fn about(cloud: &Cloud, held: &Held) -> Json {
     })
 }
 
-/// Passwords and keys, and where they are.
+/// Secrets of passwords and keys, with their paths.
 fn keys() -> Vec<(String, &'static str)> {
     let paths = [
         (ACCOUNTS, "/keys/openstack-accounts"),

@@ -1,4 +1,4 @@
-//! Option tables: what oslo.config knows of each option of a service in one release.
+//! Option tables: oslo.config's description of each option of a service in one release.
 //!
 //! The tables are made by `images/options` from the generator of the release itself, and embedded.
 
@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-/// The options of a service in one release.
+/// Options of a service in one release.
 #[derive(Debug, Deserialize)]
 pub struct Table {
     /// Name of the service.
     pub service: String,
-    /// Version of the package that the table was made from.
+    /// Version of the package from which the table was made.
     pub version: String,
     sections: BTreeMap<String, BTreeMap<String, OptionEntry>>,
 }
@@ -23,38 +23,38 @@ pub struct Table {
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OptionEntry {
-    /// Its type.
+    /// Type.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Lowest value.
     pub min: Option<f64>,
     /// Highest value.
     pub max: Option<f64>,
-    /// The only values, when there are any. A null is the absent value.
+    /// Permitted values, if limited. A null is the absent value.
     pub choices: Vec<Json>,
     /// True if a list is written in brackets.
     pub bounds: bool,
-    /// The regular expression of which a match is found in each value.
+    /// Regular expression to be found in each value.
     pub pattern: Option<String>,
-    /// The only schemes of a URI, when there are any.
+    /// Permitted schemes of a URI, if limited.
     pub schemes: Vec<String>,
-    /// The highest number of characters.
+    /// Maximum number of characters.
     pub max_length: Option<usize>,
-    /// Default, where it is the same on every machine.
+    /// Default, if identical on every machine.
     pub default: Option<Json>,
     /// Earlier names, as section (empty: the same one) and name.
     pub earlier: Vec<(String, String)>,
     /// Deprecated: a later release of the service removes the option.
     pub deprecated: bool,
-    /// True if its value is a secret.
+    /// True if the value is a secret.
     pub secret: bool,
-    /// True if the service does not start without it.
+    /// True if the service does not start without the option.
     pub required: bool,
-    /// True if the service reads it again on SIGHUP.
+    /// True if the service reads the option again on SIGHUP.
     pub mutable: bool,
 }
 
-/// Type of an option, as oslo.config's generator names it.
+/// Type of an option, as named by oslo.config's generator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -85,20 +85,20 @@ pub enum Kind {
     Range,
 }
 
-/// An option that was found by its name or by an earlier one.
+/// Option found by its name or by an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found<'a> {
     /// Current section.
     pub section: &'a str,
     /// Current name.
     pub name: &'a str,
-    /// The option.
+    /// [`OptionEntry`] in the table.
     pub entry: &'a OptionEntry,
-    /// True if the name that was asked for is an earlier one.
+    /// True if the requested name is an earlier one.
     pub renamed: bool,
 }
 
-/// Sections that take the options of another one: those that an option names.
+/// Sections with the options of another one: their names are values of an option.
 const LIKE: [(&str, &str, &str); 2] = [
     ("glance", "os_glance_staging_store", "file"),
     ("glance", "os_glance_tasks_store", "file"),
@@ -108,7 +108,7 @@ impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// If the text does not have the form that `images/options` writes.
+    /// If the text does not have the form of `images/options`.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }
@@ -131,7 +131,7 @@ impl Table {
         Some((name, options))
     }
 
-    /// The option with this name, or that had this name earlier. In names `-` and `_` are the same, as for oslo.config.
+    /// Option with this current or earlier name. In names `-` and `_` are equal, as for oslo.config.
     pub fn find(&self, section: &str, name: &str) -> Option<Found<'_>> {
         let name = underscores(name);
         if let Some((section, options)) = self.section(section)
@@ -160,7 +160,7 @@ impl Table {
         })
     }
 
-    /// Every option.
+    /// Every option, as [`Found`].
     pub fn all(&self) -> impl Iterator<Item = Found<'_>> {
         self.sections.iter().flat_map(|(section, options)| {
             options.iter().map(move |(name, entry)| Found {
@@ -172,18 +172,18 @@ impl Table {
         })
     }
 
-    /// The section whose name is nearest to `section`.
+    /// Section with the name nearest to `section`.
     pub fn nearest_section(&self, section: &str) -> Option<&str> {
         nearest(section, self.sections.keys().map(String::as_str))
     }
 
-    /// The option of the section whose name is nearest to `name`.
+    /// Option of the section with the name nearest to `name`.
     pub fn nearest_option(&self, section: &str, name: &str) -> Option<&str> {
         let (_, options) = self.section(section)?;
         nearest(&underscores(name), options.keys().map(String::as_str))
     }
 
-    /// The sections that have an option of this name.
+    /// Sections with an option of this name.
     pub fn sections_with(&self, name: &str) -> Vec<&str> {
         let name = underscores(name);
         self.all()
@@ -197,7 +197,7 @@ fn underscores(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The name with the fewest differences, unless more than a third of it differs.
+/// Name with the fewest differences, unless more than a third of the name differs.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names
         .map(|other| (strsim::damerau_levenshtein(name, other), other))

@@ -1,4 +1,4 @@
-//! The file of parameters: the `spec` of an `OpenStack` object, or the whole object.
+//! File of parameters: the `spec` of an `OpenStack` object, or the whole object.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,64 +9,64 @@ use serde_json::Value as Json;
 use crate::project::Service;
 use crate::release::Release;
 
-/// The API version and kind of the object.
+/// API version and kind of the object.
 const API: (&str, &str) = ("ferrostack.dev/v1alpha1", "OpenStack");
 
-/// The parameters of a cloud.
+/// Parameters of a cloud.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Parameters {
-    /// The release of OpenStack.
+    /// [`Release`] of OpenStack.
     pub release: Release,
     /// Name of the region in the catalogue.
     #[serde(default = "region")]
     pub region: String,
-    /// The nodes that run the cloud.
+    /// [`Nodes`] of the cloud.
     #[serde(default)]
     pub nodes: Nodes,
-    /// The volumes.
+    /// Volumes.
     #[serde(default)]
     pub storage: Storage,
-    /// The network service.
+    /// Network service.
     #[serde(default)]
     pub network: Network,
-    /// The hypervisors; without it there are none.
+    /// Hypervisors; none if not set.
     pub compute: Option<Compute>,
-    /// How users outside of the cluster reach the cloud; without it they do not.
+    /// Access for users outside of the cluster; none if not set.
     pub exposure: Option<Exposure>,
     /// Settings of each service.
     #[serde(default)]
     pub services: Services,
-    /// Backups; without it none is made.
+    /// Backups; none if not set.
     pub backup: Option<Backups>,
     /// True if the controller leaves the cloud as it is.
     #[serde(default)]
     pub paused: bool,
-    /// True while programs of two releases are there: no field, but what an upgrade sets.
+    /// True while programs of two releases exist: no field, but set by an upgrade.
     #[serde(skip)]
     pub(crate) upgrading: bool,
 }
 
-/// The network service.
+/// Network service.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Network {
-    /// MTU of the network between the nodes, in bytes. Geneve takes 58 of them from the networks of projects.
+    /// MTU of the network between the nodes, in bytes. Geneve reduces the MTU of projects' networks by 58.
     pub mtu: Mtu,
-    /// Names of the physical networks, which provider networks can refer to.
+    /// Names of the physical networks for provider networks.
     pub physical: Vec<Physical>,
-    /// Where compute nodes forward packets.
+    /// [`Datapath`] of compute nodes.
     pub datapath: Datapath,
 }
 
-/// Where Open vSwitch forwards the packets of guests.
+/// Place where Open vSwitch forwards the packets of guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Datapath {
-    /// In the kernel where it has the module openvswitch, and otherwise in ovs-vswitchd.
+    /// The kernel if it has the module openvswitch, and otherwise ovs-vswitchd.
     Auto,
-    /// In the kernel.
+    /// The kernel.
     System,
-    /// In ovs-vswitchd.
+    /// ovs-vswitchd.
     Userspace,
 }
 
@@ -102,34 +102,34 @@ impl<'de> Deserialize<'de> for Mtu {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Physical {
-    /// Its name in Neutron.
+    /// Name in Neutron.
     pub name: String,
-    /// VLAN ids that projects' networks may get, such as `100:199`. Without it, only untagged networks are possible.
+    /// VLAN ids for projects' networks, such as `100:199`. If not set, only untagged networks are possible.
     pub vlans: Option<String>,
-    /// The interface of each compute node that leads there. Without it, only the nodes themselves reach the network.
+    /// Interface of each compute node to the network. If not set, only the nodes themselves reach the network.
     pub interface: Option<String>,
 }
 
-/// The hypervisors.
+/// Hypervisors.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Compute {
     /// Driver of the hypervisors.
     pub driver: Driver,
-    /// How many there are with the driver `Fake`, and where.
+    /// Number and zones of hypervisors with the driver `Fake`.
     #[serde(default)]
     pub fake: Fake,
-    /// How they are with the driver `Libvirt`.
+    /// Settings of hypervisors with the driver `Libvirt`.
     #[serde(default)]
     pub libvirt: Libvirt,
 }
 
-/// What the hypervisors are.
+/// Type of the hypervisors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Driver {
-    /// Imaginary ones, for trials and tests: servers become ACTIVE, and nothing runs.
+    /// Imaginary hypervisors, for trials and tests: servers become ACTIVE, and nothing runs.
     Fake,
-    /// QEMU on each compute node, with KVM where a guest starts on it.
+    /// QEMU on each compute node, with KVM if a guest starts with it.
     Libvirt,
 }
 
@@ -137,13 +137,13 @@ pub enum Driver {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Fake {
-    /// Their number.
+    /// Number of hypervisors.
     pub hypervisors: Hypervisors,
-    /// Availability zones, which they get in turns; without any they are in that of Nova.
+    /// Availability zones, assigned in turns; Nova's default zone if empty.
     pub zones: Vec<String>,
 }
 
-/// A number of imaginary hypervisors.
+/// Number of imaginary hypervisors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hypervisors(pub u32);
 
@@ -186,11 +186,11 @@ pub struct Services {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServiceParameters {
-    /// Options of its configuration file, by section and name.
+    /// Options of the configuration file, by section and name.
     pub config: BTreeMap<String, BTreeMap<String, Json>>,
-    /// What each of its programs requests, and gets at most.
+    /// [`Resources`] of each program of the service.
     pub resources: Resources,
-    /// How many requests its API answers at a time.
+    /// Number of requests answered at a time by the API of the service.
     pub api: Api,
 }
 
@@ -198,11 +198,11 @@ pub struct ServiceParameters {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DashboardParameters {
-    /// Its settings, by name: they have no sections.
+    /// Settings by name, without sections.
     pub config: BTreeMap<String, Json>,
-    /// What it requests, and gets at most.
+    /// [`Resources`] of the dashboard.
     pub resources: Resources,
-    /// How many requests it answers at a time.
+    /// Number of requests answered at a time by the dashboard.
     pub api: Api,
 }
 
@@ -219,7 +219,7 @@ pub use self::place::{Nodes, Resources, Storage};
 pub use self::workers::Api;
 pub(crate) use self::workers::Workers;
 
-/// Fields of the design that are not built. They are rejected by name, and not as a typing error.
+/// Fields of the design that are not built, rejected by name instead of as a typing error.
 const NOT_BUILT: [&str; 12] = [
     "replicas",
     "images",
@@ -244,12 +244,12 @@ const RETIRED: [(&str, &str); 2] = [
     ("services.elasticsearch", "only Searchlight used it"),
 ];
 
-/// Why a file of parameters is rejected.
+/// Reason why a file of parameters is rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParametersError {
-    /// The field, as a path in the file.
+    /// Field, as a path in the file.
     pub path: String,
-    /// What is wrong with it.
+    /// Problem of the field.
     pub problem: String,
 }
 
@@ -266,7 +266,7 @@ impl fmt::Display for ParametersError {
 impl std::error::Error for ParametersError {}
 
 impl Parameters {
-    /// The parameters of a release, all others by default.
+    /// Parameters of a [`Release`], with defaults for everything else.
     pub fn of(release: Release) -> Self {
         Self {
             release,
@@ -283,7 +283,7 @@ impl Parameters {
         }
     }
 
-    /// The path of the spec in a document: `spec` in an object, also in one that has nothing but its spec, or else empty.
+    /// Path of the spec in a document: `spec` in an object, even with no other field than its spec, or else empty.
     pub fn prefix(document: &Json) -> &'static str {
         let has = |field: &str| document.get(field).is_some();
         let is_wrapped = || {
@@ -296,10 +296,10 @@ impl Parameters {
         }
     }
 
-    /// Reads an object, or its spec alone. Also returns the path of the spec in the document: `spec`, or empty.
+    /// Reads an object, or a spec alone. Also returns the path of the spec in the document: `spec`, or empty.
     ///
     /// # Errors
-    /// The first field that is missing, unknown, not built or of a wrong type.
+    /// First field that is missing, unknown, not built or of a wrong type.
     pub fn read(document: &Json) -> Result<(Self, &'static str), ParametersError> {
         let reject = |path: &str, problem: &str| ParametersError {
             path: path.to_owned(),
@@ -359,7 +359,7 @@ impl Parameters {
         }
     }
 
-    /// The first field with a text that configuration files cannot hold, and the reason.
+    /// First field with a text that configuration files cannot contain, and the reason.
     fn wrong(&self) -> Option<(String, &'static str)> {
         if !name(&self.region) {
             return Some(("region".to_owned(), NAME));
@@ -395,7 +395,7 @@ impl Parameters {
         })
     }
 
-    /// What each program of a part requests, and gets at most.
+    /// [`Resources`] of each program of a part.
     pub(crate) fn resources(&self, part: &str) -> Option<&Resources> {
         let (found, _) = self.part(part)?;
         (!found.is_empty()).then_some(found)
@@ -430,7 +430,7 @@ impl Parameters {
 }
 
 impl Fake {
-    /// The first field with a value that makes no sense, and the reason.
+    /// First field with a senseless value, and the reason.
     fn wrong(&self) -> Option<(String, &'static str)> {
         for (index, zone) in self.zones.iter().enumerate() {
             let path = format!("compute.fake.zones[{index}]");
@@ -453,7 +453,7 @@ impl Fake {
     }
 }
 
-/// What [`name`] accepts.
+/// Names accepted by [`name`].
 const NAME: &str = "it has to be 1 to 64 letters, digits, `.`, `-` or `_`";
 
 /// True if a text can be a part of lists and URLs.

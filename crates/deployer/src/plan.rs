@@ -1,5 +1,5 @@
-//! From what is there to what is desired: what is created, changed and deleted, what restarts and why, and what each
-//! step waits for.
+//! Plan from existing to desired objects: creations, changes and deletions, restarts with their reasons, and the waits
+//! of each step.
 
 mod cause;
 mod difference;
@@ -26,86 +26,87 @@ pub use self::progress::{Progress, State, progress};
 pub use self::removal::removal;
 pub use self::why::{Cause, Reason, Reported, Situation, Why, why};
 
-/// The field manager of every object of a cloud.
+/// Field manager of every object of a cloud.
 pub const FIELD_MANAGER: &str = "ferrostack-openstack";
 
-/// What is to be done.
+/// Plan of the next actions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plan {
-    /// The steps in order, with those that have nothing to do.
+    /// [`PlannedStep`]s in order, including steps without actions.
     pub steps: Vec<PlannedStep>,
-    /// What is deleted afterwards, in this order.
+    /// Objects deleted afterwards, in this order.
     pub deletions: Vec<Reference>,
-    /// What is not desired and stays: data, and the configuration before the last change.
+    /// Objects that are not desired and stay: data, and the configuration before the last change.
     pub kept: Vec<Reference>,
-    /// Workloads that restart.
+    /// Restarted workloads.
     pub restarts: Vec<Restart>,
-    /// What forbids the plan.
+    /// Problems that prevent the plan.
     pub conflicts: Vec<String>,
 }
 
 /// A step of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlannedStep {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Steps that have to be ready before.
     pub needs: Vec<String>,
-    /// Those of them that are not and for which the plan does nothing, with the reason. Empty when there is nothing to do.
+    /// Needed steps that are not ready and without actions in the plan, each with the reason. Empty for a step without
+    /// actions.
     pub waits: Vec<String>,
-    /// What is done, in this order.
+    /// [`Action`]s, in this order.
     pub actions: Vec<Action>,
-    /// What is written to RabbitMQ or Keystone; everything that is wanted there, while it is not known what they have.
+    /// Writes to RabbitMQ or Keystone; all possible writes while the content of the store is unknown.
     pub writes: Vec<String>,
-    /// Why that is not known.
+    /// Reason why the content is unknown.
     pub unknown: Option<String>,
 }
 
-/// What is done with an object.
+/// Action on an object.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Action {
-    /// What is done.
+    /// [`Verb`] of the action.
     pub verb: Verb,
-    /// The object.
+    /// Object.
     pub object: Reference,
-    /// The fields that change; empty for a new object.
+    /// Changed fields; empty for a new object.
     pub changes: Vec<Change>,
 }
 
-/// What is done with an object.
+/// Type of an [`Action`] on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
-    /// It is created.
+    /// Creates the object.
     Create,
-    /// Fields of it change.
+    /// Changes fields of the object.
     Change,
-    /// It is deleted and created, because a field cannot change.
+    /// Deletes and recreates the object, because a field cannot change.
     Replace,
 }
 
-/// A field that changes. Those of Secrets are masked.
+/// Changed field. Fields of Secrets are masked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// Its path.
+    /// Path.
     pub path: String,
-    /// Its value.
+    /// Value now.
     pub from: Option<Json>,
-    /// Its value afterwards.
+    /// Value afterwards.
     pub to: Option<Json>,
 }
 
-/// A workload that restarts.
+/// Workload to be restarted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Restart {
-    /// The workload.
+    /// Workload.
     pub workload: Reference,
-    /// Why.
+    /// Reasons of the restart.
     pub causes: Vec<String>,
 }
 
 impl Plan {
-    /// True if there is nothing to do, as far as is known.
+    /// True if no action is known.
     pub fn is_empty(&self) -> bool {
         let is_quiet = |it: &PlannedStep| it.unknown.is_some() || it.writes.is_empty();
         self.deletions.is_empty()
@@ -113,8 +114,8 @@ impl Plan {
             && self.steps.iter().all(is_quiet)
     }
 
-    /// Takes up what a store of accounts has: what the step with it writes is known now, unless the store could not be
-    /// asked. `store` is its name for people.
+    /// Takes over the content of a store of accounts: the writes of its step become known, unless the store could not
+    /// be read. `store` is the name of the store for people.
     pub fn compare(&mut self, step: &str, store: &str, found: Result<&AccountPlan, &str>) {
         for planned in &mut self.steps {
             // A store that is known is in the order of the steps.
@@ -139,13 +140,13 @@ impl Plan {
         }
     }
 
-    /// What is done with objects, in order.
+    /// [`Action`]s on objects, in order.
     pub fn actions(&self) -> impl Iterator<Item = &Action> {
         self.steps.iter().flat_map(|step| &step.actions)
     }
 }
 
-/// What is in the namespace of the cloud: every object of the kinds that a cloud has.
+/// Objects in the namespace of the cloud: every object of an [`ObjectKind`].
 pub(crate) struct Observed<'a> {
     objects: BTreeMap<Reference, &'a Json>,
 }
@@ -165,7 +166,7 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The plan that leads from the objects of the namespace to the desired ones.
+/// [`Plan`] from the objects of the namespace to the desired ones.
 pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
     let observed = Observed::of(objects);
     let mut plan = Plan {
@@ -209,7 +210,7 @@ pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
     plan
 }
 
-/// Objects of others that have the names of a cloud's.
+/// Objects of other owners with names of the cloud's objects.
 fn not_ours(foreign: &[&Reference]) -> Option<String> {
     let (first, others) = foreign.split_first()?;
     let and = match others.len() {
@@ -222,7 +223,7 @@ fn not_ours(foreign: &[&Reference]) -> Option<String> {
     ))
 }
 
-/// Each other cloud of which there are objects.
+/// Every other cloud with objects in the namespace.
 fn other_clouds(graph: &Graph, observed: &Observed<'_>) -> Vec<String> {
     let mut found: BTreeMap<&str, String> = BTreeMap::new();
     for (reference, object) in &observed.objects {
@@ -236,7 +237,7 @@ fn other_clouds(graph: &Graph, observed: &Observed<'_>) -> Vec<String> {
     found.into_values().collect()
 }
 
-/// True if the objects of a step are there as they should be, and ready.
+/// True if the objects of a [`Step`] exist as desired, and are ready.
 pub(crate) fn is_settled(step: &Step, objects: &[Json]) -> bool {
     let observed = Observed::of(objects);
     step.objects.iter().all(|object| {
@@ -248,7 +249,7 @@ pub(crate) fn is_settled(step: &Step, objects: &[Json]) -> bool {
     })
 }
 
-/// What is done with an object of this cloud that is there.
+/// [`Action`] on an existing object of this cloud.
 fn changed(object: &Object, there: &Json) -> Option<Action> {
     let reference = object.reference();
     // A Job is named by its content, and the server rejects every change of it.

@@ -1,4 +1,4 @@
-//! The services of OpenStack by the names of their projects.
+//! Services of OpenStack by the names of their projects.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl Service {
         Self::Neutron,
     ];
 
-    /// The name of the project.
+    /// Name of the project.
     pub fn name(self) -> &'static str {
         match self {
             Self::Keystone => "keystone",
@@ -38,12 +38,12 @@ impl Service {
         }
     }
 
-    /// The service of this name.
+    /// [`Service`] of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|service| service.name() == name)
     }
 
-    /// The name of its configuration file, below `/etc/NAME`.
+    /// Name of the configuration file, below `/etc/NAME`.
     pub fn file(self) -> &'static str {
         match self {
             Self::Keystone => "keystone.conf",

@@ -9,7 +9,7 @@ use crate::image;
 use crate::options::Table;
 use crate::project::Service;
 
-/// A release that can be deployed.
+/// Release that can be deployed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Release {
     /// Zed, from Debian 12.
@@ -20,7 +20,7 @@ pub enum Release {
     Gazpacho,
 }
 
-/// The tables of a release, in the order of [`Service::ALL`].
+/// [`Table`]s of a release, in the order of [`Service::ALL`].
 type Tables = [Option<Table>; Service::ALL.len()];
 
 macro_rules! tables {
@@ -39,10 +39,10 @@ impl Release {
     /// Every release, the oldest first.
     pub const ALL: [Self; 3] = [Self::Zed, Self::Epoxy, Self::Gazpacho];
 
-    /// The one of new clouds whose users name none.
+    /// Default release of new clouds.
     pub const DEFAULT: Self = Self::Gazpacho;
 
-    /// The name that users write.
+    /// Name in the parameters.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Zed => "zed",
@@ -51,7 +51,7 @@ impl Release {
         }
     }
 
-    /// When upstream ended its maintenance; `None` while it goes on.
+    /// End of the upstream maintenance; `None` before.
     pub fn ended(self) -> Option<&'static str> {
         match self {
             Self::Zed => Some("April 2024"),
@@ -60,12 +60,12 @@ impl Release {
         }
     }
 
-    /// True if new clouds may be of it. Clouds that are there go on.
+    /// True if new clouds may have this release. Existing clouds continue.
     pub fn takes_new_clouds(self) -> bool {
         self != Self::Zed
     }
 
-    /// The one to which clouds of this one are upgraded; `None` where no way leads on.
+    /// Next release for an upgrade; `None` without one.
     pub const fn next(self) -> Option<Self> {
         match self {
             Self::Epoxy => Some(Self::Gazpacho),
@@ -73,10 +73,10 @@ impl Release {
         }
     }
 
-    /// Succeeds if a cloud of this release may be upgraded to another.
+    /// Checks that a cloud of this release may be upgraded to another.
     ///
     /// # Errors
-    /// Why not, and where the way leads.
+    /// Reason against the upgrade, and the possible releases.
     pub fn way_to(self, to: Self) -> Result<(), String> {
         if to < self {
             return Err(format!(
@@ -92,35 +92,35 @@ impl Release {
         }
     }
 
-    /// True if both have databases, message broker, cache, OVN and proxy from the same distribution, so that the programs of one serve the
-    /// other.
+    /// True if both releases have databases, message broker, cache, OVN and proxy from the same distribution, so that
+    /// the programs of one serve the other.
     pub(crate) fn shares_infrastructure(self, other: Self) -> bool {
         (self == Self::Zed) == (other == Self::Zed)
     }
 
-    /// The image with the packages of every service.
+    /// Image with the packages of every service.
     pub fn image(self) -> &'static str {
         image::of(self.name())
     }
 
-    /// The release whose image a workload has, an object as JSON; `None` if it is that of none.
+    /// [`Release`] of the image of a workload, an object as JSON; `None` for another image.
     pub(crate) fn of_image(workload: &serde_json::Value) -> Option<Self> {
         let image = workload.pointer("/spec/template/spec/containers/0/image")?;
         let mut all = Self::ALL.into_iter();
         all.find(|release| *image == release.image())
     }
 
-    /// Where the API of a workload begins: the path of a script, or the name of a module.
+    /// WSGI script (path) or module (name) of the API of a workload.
     pub(crate) fn wsgi(self, workload: &str) -> &'static str {
         image::wsgi(self.name(), workload)
     }
 
-    /// The release with this name.
+    /// [`Release`] with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|release| release.name() == name)
     }
 
-    /// The options of a service in this release.
+    /// Options [`Table`] of a service in this release.
     pub fn table(self, service: Service) -> Option<&'static Table> {
         static TABLES: [OnceLock<Tables>; Release::ALL.len()] =
             [const { OnceLock::new() }; Release::ALL.len()];

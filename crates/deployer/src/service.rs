@@ -1,4 +1,4 @@
-//! The services: each is a function from the parameters to its configuration.
+//! Services, each a function from the [`Parameters`] to a [`Config`].
 //!
 //! Addresses are names of Kubernetes Services in the namespace of the cloud.
 
@@ -35,7 +35,7 @@ use crate::project::Service;
 use crate::release::Release;
 
 impl Service {
-    /// The directory of the files that its programs read after that one.
+    /// Directory of the files that the programs of the service read after the main file.
     pub fn directory(self, release: Release) -> String {
         match (self, release) {
             // In uWSGI a service reads the directory of its project's name, and no other.
@@ -44,7 +44,7 @@ impl Service {
         }
     }
 
-    /// The configuration files for a program of the service, with what it reads; for all of them without one.
+    /// Configuration [`File`]s for a program of the service, with the options it reads; for all programs if `None`.
     fn files(self, cloud: &Cloud, held: &Held, program: Option<&str>) -> Vec<File> {
         let mut config = configure(self, &cloud.parameters);
         if self == Self::Neutron {
@@ -76,7 +76,7 @@ impl Service {
     }
 }
 
-/// What the cloud consists of, in the order in which it is listed, and what forbids to make it.
+/// [`Definition`]s of the cloud, in the order of the list, and problems that prevent the deployment.
 pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<String>) {
     let mut services = vec![
         keystone::definition(cloud, held),
@@ -108,8 +108,8 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
     (all, problems)
 }
 
-/// The configuration of a service: what the cloud's structure demands, our defaults, and above these the user's options
-/// that [`check`](crate::check()) accepts.
+/// [`Config`] of a service: options demanded by the cloud's structure, defaults, and above these the user's options
+/// accepted by [`check`](crate::check()).
 pub fn configure(service: Service, parameters: &Parameters) -> Config {
     let mut config = ours(service, parameters);
     for option in judged::accepted(service, parameters) {
@@ -118,7 +118,7 @@ pub fn configure(service: Service, parameters: &Parameters) -> Config {
     config
 }
 
-/// The configuration without the user's options.
+/// [`Config`] without the user's options.
 pub(crate) fn ours(service: Service, parameters: &Parameters) -> Config {
     match service {
         Service::Keystone => keystone::configuration(parameters),

@@ -1,19 +1,20 @@
-//! From one release to the next, on a cloud that runs.
+//! Upgrade of a running cloud from one release to the next.
 //!
 //! ```text
-//!   Check     the new release judges the running databases            ┐
-//!   Backup    the cloud as it was, if its parameters name a volume    │
-//!   Infra     databases, message broker, OVN: what the new one needs  │ back by image
+//!   Check     checks of the new release on the running databases      ┐
+//!   Backup    the old cloud, if its parameters name a volume          │
+//!   Infra     databases, message broker, OVN for the new release      │ back by image
 //!   Expand    every schema, while old programs serve                  ┘
 //!   Roll      the programs, one after the other                       ┐
-//!   Migrate   data that only new programs may change                  │ forward alone
-//!   Contract  what only old programs needed                           │
-//!   Verify    the cloud as it is made new: pins lifted, all ready     ┘
+//!   Migrate   data changed by new programs alone                      │ forward alone
+//!   Contract  removal of parts for old programs only                  │
+//!   Verify    same as a new cloud: pins lifted, all ready             ┘
 //! ```
 //!
-//! A phase is a graph of steps like that of any cloud, so plan, progress and readiness are those of every change. [`standing`] tells from
-//! what was recorded and from the images of the programs whether a cloud is on the way; [`Stages::turn`] what is desired in a
-//! phase. Each phase is idempotent: whoever is killed in one goes on there.
+//! A [`Phase`] is a [`Graph`] of steps like the graph of any cloud, with the same plan, progress and readiness.
+//! [`standing()`] finds out from the record and from the images of the programs whether a cloud is being upgraded;
+//! [`Stages::turn`] has the desired steps of a phase. Each phase is idempotent: after a kill the upgrade continues in
+//! the same phase.
 
 mod commands;
 mod options;
@@ -41,24 +42,24 @@ use crate::release::Release;
 /// The step of [`Phase::Backup`].
 const BACKUP: &str = "upgrade-backup";
 
-/// A part of an upgrade.
+/// Part of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// The cloud is ready, and each service's check of the new release passes.
+    /// Waits until the cloud is ready, and each service's check of the new release passes.
     Check,
-    /// A backup is made, if the parameters name a volume.
+    /// Makes a backup, if the parameters name a volume.
     Backup,
-    /// Databases, message broker and OVN are as the new release needs them.
+    /// Updates databases, message broker and OVN for the new release.
     Infra,
-    /// The schemas have what the new release adds.
+    /// Expands the schemas by the additions of the new release.
     Expand,
-    /// The programs are replaced.
+    /// Replaces the programs.
     Roll,
-    /// Data are migrated by the new programs.
+    /// Migrates data with the new programs.
     Migrate,
-    /// The schemas lose what only the old release needed.
+    /// Removes parts of the schemas needed by the old release only.
     Contract,
-    /// Everything is as in a new cloud of the new release.
+    /// Makes the cloud equal to a new one of the new release.
     Verify,
 }
 
@@ -75,7 +76,7 @@ impl Phase {
         Self::Verify,
     ];
 
-    /// Its name.
+    /// Name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Check => "Check",
@@ -89,23 +90,23 @@ impl Phase {
         }
     }
 
-    /// The phase of this name.
+    /// [`Phase`] of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The phase after it.
+    /// Next phase.
     pub fn next(self) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|it| *it > self)
     }
 
-    /// True while nothing of the new release is there but its checks: in [`Self::Check`] and [`Self::Backup`].
+    /// True while only checks of the new release run: in [`Self::Check`] and [`Self::Backup`].
     fn is_before(self) -> bool {
         self < Self::Infra
     }
 
-    /// True while old programs can go on without loss: nothing of the new release has written yet.
+    /// True while old programs can go on without loss, since no program of the new release has written yet.
     pub fn leads_back(self) -> bool {
         self < Self::Roll
     }
@@ -126,8 +127,8 @@ fn is_task(name: &str) -> bool {
     releases.any(|it| commands::all(it).iter().any(|command| command.name == name))
 }
 
-/// The steps of an upgrade's tasks in each phase, by name, and the programs in the order in which they are replaced. `backup`: whether
-/// one is made.
+/// Steps of an upgrade's tasks in each [`Phase`], by name, and the programs in the order of their replacement. `backup`
+/// adds the step of a backup.
 pub fn outline(from: Release, backup: bool) -> Vec<(Phase, Vec<&'static str>)> {
     let of = |phase| {
         let commands = commands::all(from).iter();
@@ -143,7 +144,7 @@ pub fn outline(from: Release, backup: bool) -> Vec<(Phase, Vec<&'static str>)> {
     Phase::ALL.map(|phase| (phase, names(phase))).into()
 }
 
-/// The part of a task of an upgrade.
+/// Part of a task of an upgrade.
 pub fn part(step: &str) -> Option<&'static str> {
     if step == BACKUP {
         return Some(operation::PART);
@@ -155,7 +156,7 @@ pub fn part(step: &str) -> Option<&'static str> {
     })
 }
 
-/// Warnings of the checks of the new release, as the Pods of a cloud with this uid have kept it: `nova-check: …`, one text each.
+/// Warnings of the new release's checks, kept in the Pods of a cloud with this uid: `nova-check: …`, one text each.
 pub fn warnings(uid: &str, pods: &[Json]) -> Vec<String> {
     let mut found = BTreeSet::new();
     for pod in pods {
@@ -176,12 +177,12 @@ pub fn warnings(uid: &str, pods: &[Json]) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Graphs and tasks of an upgrade.
+/// [`Graph`]s and tasks of an upgrade.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
     to: Release,
     old: Graph,
-    /// The new release while programs of both are there.
+    /// Steps of the new release while programs of both releases exist.
     mixed: Graph,
     new: Graph,
     tasks: Vec<(Phase, Step)>,
@@ -191,20 +192,20 @@ pub struct Stages {
 /// Next actions of an upgrade.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// The phase.
+    /// Current [`Phase`].
     pub phase: Phase,
-    /// The steps.
+    /// Steps of the phase.
     pub graph: Graph,
-    /// The plan.
+    /// [`Plan`] of the phase.
     pub plan: Plan,
-    /// How far it is. Nothing is deleted before the end.
+    /// [`Progress`] of the phase. Nothing is deleted before the end of the upgrade.
     pub progress: Progress,
-    /// True if the upgrade is over.
+    /// True at the end of the upgrade.
     pub is_over: bool,
 }
 
 impl Stages {
-    /// The stages of a cloud, whose parameters name the new release, from an older one.
+    /// [`Stages`] of a cloud, from an older release to the release in its parameters.
     pub fn of(cloud: &Cloud, from: Release, held: &Held) -> Self {
         let with = |release, upgrading| Cloud {
             parameters: Parameters {
@@ -230,12 +231,12 @@ impl Stages {
         }
     }
 
-    /// The steps whose accounts are wanted, which are the same in every phase.
+    /// Steps with the wanted accounts, equal in every phase.
     pub fn accounts(&self) -> &Graph {
         &self.mixed
     }
 
-    /// The first phase, from a recorded one on, that is not over, and what is done in it.
+    /// First unfinished [`Phase`], from a recorded one on, with its actions.
     pub fn turn(
         &self,
         recorded: Phase,
@@ -268,7 +269,7 @@ impl Stages {
         }
     }
 
-    /// The phase Check alone, for a cloud that stays on its release.
+    /// [`Phase::Check`] alone, for a cloud that stays on its release.
     pub fn check(
         &self,
         objects: &[Json],
@@ -289,7 +290,7 @@ impl Stages {
         }
     }
 
-    /// The steps of a phase, and whether every program has had its turn.
+    /// Steps of a phase, and true if all programs have been replaced.
     fn graph(&self, phase: Phase, objects: &[Json]) -> (Graph, bool) {
         if phase == Phase::Verify {
             return (self.new.clone(), true);
@@ -325,7 +326,8 @@ impl Stages {
         (graph, is_rolled)
     }
 
-    /// Configuration of both releases: programs of both are there. What both have is that of the release that serves.
+    /// Configuration of both releases, since programs of both exist. Objects of the same name have the content of the
+    /// serving release.
     fn configuration(&self, phase: Phase) -> Step {
         let (first, last) = match phase {
             phase if phase.is_before() => (&self.mixed, &self.old),
@@ -348,11 +350,11 @@ impl Stages {
         step
     }
 
-    /// The programs in their order, each of the release that it has in this phase, and whether all are of the new one.
+    /// Programs in their order, each in the release for this phase, and true if all have the new one.
     ///
-    /// A program that is of the new release stays there, whatever becomes of it, and one that is gone while others are replaced comes
-    /// back as a new one alone: an old compute service refuses to start when all records say new, and old programs do not
-    /// read what new ones have written.
+    /// A program of the new release stays so, whatever the state, and a program missing during the replacement of
+    /// others comes back in the new release only: an old compute service refuses to start when all records are new, and
+    /// old programs cannot read records of new ones.
     fn programs(&self, phase: Phase, objects: &[Json]) -> (Vec<Step>, bool) {
         let (mut steps, mut is_turn_over) = (Vec::new(), true);
         let has_begun = |it: &Step| self.there(it, objects).is_some_and(|it| self.is_new(it));
@@ -378,7 +380,7 @@ impl Stages {
         (steps, phase != Phase::Roll || is_turn_over)
     }
 
-    /// The program of a step, as it is there.
+    /// Existing object of the program of a step.
     fn there<'a>(&self, step: &Step, objects: &'a [Json]) -> Option<&'a Json> {
         let wanted = step.objects.first()?.reference();
         let mut ours = objects
@@ -392,7 +394,7 @@ impl Stages {
     }
 }
 
-/// True if a step is a program of a service.
+/// True if a [`Step`] is a program of a service.
 fn rolls(step: &Step) -> bool {
     let kind = step.objects.first().map(|it| it.reference().kind);
     let is_program = matches!(
@@ -402,7 +404,7 @@ fn rolls(step: &Step) -> bool {
     is_program && !is_infrastructure(step.part)
 }
 
-/// True if a step is a task of a service, as a new cloud has it.
+/// True if a [`Step`] is a task of a service in a new cloud.
 fn is_task_of_service(step: &Step) -> bool {
     let kind = step.objects.first().map(|it| it.reference().kind);
     kind == Some(ObjectKind::Job) && !is_infrastructure(step.part)

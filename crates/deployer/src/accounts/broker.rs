@@ -1,9 +1,9 @@
 //! Virtual hosts, users and permissions of RabbitMQ.
 //!
-//! Each service has a virtual host of its name and a user, or two in a rotation, with all rights there. Both carry the uid of the cloud as a
-//! tag, which RabbitMQ keeps from 3.8 on and which grants nothing; permissions have no tags and are those of their user.
-//! A PUT of the management API creates or replaces, and its tags come with the same request, so that nothing of ours is
-//! ever there without them.
+//! Each service has a virtual host of its name and a user, or two in a rotation, with all rights there. Both have the
+//! uid of the cloud as a tag, kept by RabbitMQ since 3.8 and without any rights; permissions have no tags and belong to
+//! the owner of the user. A PUT of the management API creates or replaces an object together with the tags: no object
+//! of the cloud ever exists without a tag.
 
 use std::collections::BTreeMap;
 
@@ -18,29 +18,29 @@ use super::{AccountPlan, AccountWrite, mark, segment};
 use crate::held::halves::Login;
 use crate::object::Password;
 
-/// The account of the controller, which the broker makes when its volume is empty (`default_user`).
+/// Account of the controller, made by the broker on an empty volume (`default_user`).
 pub(crate) const ADMIN: &str = "ferrostack";
-/// Its password in the Secret `openstack-accounts`.
+/// Key of the password of [`ADMIN`] in the Secret `openstack-accounts`.
 pub(crate) const ADMIN_PASSWORD: &str = "messaging-admin";
-/// All names.
+/// Pattern for all names.
 const EVERYTHING: &str = ".*";
-/// The only hashing that the broker uses for new passwords.
+/// Only hashing of the broker for new passwords.
 const SHA256: &str = "rabbit_password_hashing_sha256";
-/// The length of the salt before a hash, in bytes.
+/// Length of the salt before a hash, in bytes.
 const SALT: usize = 4;
 
-/// What a cloud has in RabbitMQ.
+/// Desired objects of a cloud in RabbitMQ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Broker {
-    /// The uid of the cloud.
+    /// Uid of the cloud.
     pub(crate) uid: String,
-    /// The password of the controller.
+    /// Password of the controller.
     pub(crate) admin: Password,
-    /// The logins of the services, by the names of their virtual hosts.
+    /// [`Login`]s of the services, by the names of their virtual hosts.
     pub(crate) accounts: BTreeMap<String, Vec<Login>>,
 }
 
-/// What RabbitMQ has.
+/// Existing objects in RabbitMQ.
 #[derive(Clone, Debug, Default)]
 pub struct BrokerSeen {
     hosts: Vec<Host>,
@@ -75,7 +75,7 @@ struct Permission {
     read: String,
 }
 
-/// A list or, in older answers, a text with commas.
+/// Tags as a list or, in older responses, a text with commas.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Tags {
@@ -109,10 +109,10 @@ impl Tags {
 }
 
 impl BrokerSeen {
-    /// What the answers to [`Broker::LISTS`] say.
+    /// Reads the responses to [`Broker::LISTS`].
     ///
     /// # Errors
-    /// Which answer is not what the management API answers.
+    /// The response with an unexpected form.
     pub fn read([hosts, users, permissions]: [Json; 3]) -> Result<Self, String> {
         Ok(Self {
             hosts: list("virtual hosts", hosts)?,
@@ -129,27 +129,27 @@ fn list<T: DeserializeOwned>(what: &str, answer: Json) -> Result<Vec<T>, String>
 }
 
 impl Broker {
-    /// The workload whose Pod answers.
+    /// Workload whose Pod serves the management API.
     pub const PROGRAM: &str = "rabbitmq";
-    /// The port of the management API.
+    /// Port of the management API.
     pub const PORT: u16 = 15672;
-    /// The lists that are read.
+    /// Lists to read.
     pub const LISTS: [&str; 3] = ["/api/vhosts", "/api/users", "/api/permissions"];
 
-    /// The value of the header `Authorization`.
+    /// Value of the header `Authorization`.
     pub fn authorization(&self) -> Password {
         let login = format!("{ADMIN}:{}", self.admin.expose());
         Password::new(format!("Basic {}", STANDARD.encode(login)))
     }
 
-    /// What to do about an answer with the status 401.
+    /// Advice for the user after a response with the status 401.
     pub fn advice() -> String {
         format!(
             "RabbitMQ took the password {ADMIN_PASSWORD} of the Secret openstack-accounts for its user {ADMIN} when its volume was empty: restore it there, or set it by `rabbitmqctl change_password {ADMIN}`"
         )
     }
 
-    /// What leads from `seen` to what is desired.
+    /// [`AccountPlan`] from the objects in `seen` to the desired ones.
     pub fn plan(&self, seen: &BrokerSeen) -> AccountPlan {
         let tag = mark(&self.uid);
         let conflicts: Vec<String> = self.conflicts(seen, &tag);
@@ -174,7 +174,7 @@ impl Broker {
         }
     }
 
-    /// What has a wanted name without the tag of this cloud.
+    /// Objects with a wanted name but without the tag of this cloud.
     fn conflicts(&self, seen: &BrokerSeen, tag: &str) -> Vec<String> {
         let hosts = seen.hosts.iter();
         let hosts = hosts.filter(|it| self.accounts.contains_key(&it.name));
@@ -189,7 +189,7 @@ impl Broker {
         words.collect()
     }
 
-    /// What carries the tag of this cloud and is not desired: rights, then users, then virtual hosts.
+    /// Deletions of undesired objects with the tag of this cloud: rights, then users, then virtual hosts.
     fn removed(&self, seen: &BrokerSeen, tag: &str) -> Vec<AccountWrite> {
         let rights = seen
             .permissions
@@ -221,7 +221,7 @@ impl Broker {
         writes
     }
 
-    /// The virtual host of a desired user.
+    /// Virtual host of a desired user.
     fn host_of(&self, user: &str) -> Option<&str> {
         let mut all = self.accounts.iter();
         let (host, _) = all.find(|(_, logins)| logins.iter().any(|it| it.user == user))?;
@@ -290,7 +290,7 @@ fn put(path: String, body: &Json, doing: String) -> AccountWrite {
 }
 
 impl User {
-    /// True if this is its password: the hash is the salt, and SHA-256 of the salt and the password.
+    /// True if the [`Password`] has this hash: the salt, followed by SHA-256 of the salt and the password.
     fn accepts(&self, password: &Password) -> bool {
         let Ok(bytes) = STANDARD.decode(&self.password_hash) else {
             return false;

@@ -1,8 +1,9 @@
 //! Projects, users, roles, services and endpoints of Keystone.
 //!
-//! The mark of the cloud is the description: all five kinds have one in every release, and Keystone sets it with the
-//! object. Attributes of other names are no way: newer releases do not let endpoints answer with them. Roles have no mark:
-//! they are words of policy files, which bootstrap makes in some releases and not in others, and are only ever created.
+//! The mark of the cloud is the description: all five types have one in every release, and Keystone sets the
+//! description together with the object. Attributes of other names are no alternative: newer releases leave such
+//! attributes out of responses about endpoints. Roles have no mark: role names belong to policy files, are made by
+//! bootstrap in some releases only, and are only ever created.
 
 mod seen;
 
@@ -16,45 +17,45 @@ use crate::object::Password;
 pub use self::seen::IdentitySeen;
 use self::seen::{Endpoint, Named, Service};
 
-/// The account of the controller, which `keystone-manage bootstrap` makes.
+/// Account of the controller, made by `keystone-manage bootstrap`.
 const ADMIN: &str = "admin";
-/// Its password in the Secret `openstack-accounts`.
+/// Key of the password of [`ADMIN`] in the Secret `openstack-accounts`.
 pub(crate) const ADMIN_PASSWORD: &str = "identity-admin";
-/// The project of the services.
+/// Project of the services.
 const PROJECT: &str = "service";
-/// The roles of the services there: the second one is that of service tokens.
+/// Roles of the services in [`PROJECT`]; the second one is for service tokens.
 const ROLES: [&str; 2] = ["admin", "service"];
-/// The id of the domain of services and administrators.
+/// Id of the domain of services and administrators.
 const DOMAIN: &str = "default";
-/// The type of Keystone itself.
+/// Type of Keystone itself.
 const KEYSTONE: &str = "identity";
 const INTERFACES: [&str; 3] = ["public", "internal", "admin"];
 
-/// What a cloud has in Keystone, beside what its bootstrap makes.
+/// Desired objects of a cloud in Keystone, besides the objects made by bootstrap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Identity {
-    /// The uid of the cloud.
+    /// Uid of the cloud.
     pub(crate) uid: String,
-    /// The password of the controller.
+    /// Password of the controller.
     pub(crate) admin: Password,
-    /// The password that the controller gets, in a rotation.
+    /// Next password of the controller, in a rotation.
     pub(crate) next: Option<Password>,
-    /// The region of all endpoints.
+    /// Region of all endpoints.
     pub(crate) region: String,
-    /// The passwords of the services, by the names of their users.
+    /// Passwords of the services, by the names of their users.
     pub(crate) users: BTreeMap<String, Password>,
-    /// Name and URLs of each service in the catalogue, by its type.
+    /// Name and [`Urls`] of each service in the catalogue, by type.
     pub(crate) catalogue: BTreeMap<String, (String, Urls)>,
-    /// Those of Keystone itself, which its bootstrap has registered.
+    /// [`Urls`] of Keystone itself, registered by its bootstrap.
     pub(crate) keystone: Option<Urls>,
 }
 
-/// The URLs of a service in the catalogue.
+/// URLs of a service in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Urls {
-    /// For users.
+    /// URL for users.
     pub(crate) public: String,
-    /// For services of the cloud.
+    /// URL for services of the cloud.
     pub(crate) internal: String,
 }
 
@@ -68,14 +69,15 @@ impl Urls {
 }
 
 impl Identity {
-    /// The workload whose Pods answer.
+    /// Workload whose Pods serve the API.
     pub const PROGRAM: &str = "keystone-api";
-    /// Its port.
+    /// Port of the API.
     pub const PORT: u16 = 5000;
-    /// The path of logins.
+    /// Path of logins.
     pub const TOKENS: &str = "/v3/auth/tokens";
 
-    /// The bodies of the login of the controller, of which Keystone accepts one: with its password, and with the one that it gets.
+    /// Bodies of the login of the controller, with the current and with the next password; Keystone accepts one of
+    /// both.
     pub fn logins(&self) -> Vec<Password> {
         let passwords = std::iter::once(&self.admin).chain(&self.next);
         passwords
@@ -83,7 +85,7 @@ impl Identity {
             .collect()
     }
 
-    /// The body of the login of a service, which tells whether its password is right.
+    /// Body of the login of a service, as a test of its password.
     pub fn trial(&self, user: &str) -> Option<Password> {
         let password = match user {
             ADMIN => self.next.as_ref()?,
@@ -92,7 +94,7 @@ impl Identity {
         Some(login(user, password, None))
     }
 
-    /// The lists that are read first.
+    /// Lists to read first.
     pub fn lists() -> [String; 5] {
         [
             format!("/v3/projects?domain_id={DOMAIN}&name={PROJECT}"),
@@ -103,14 +105,14 @@ impl Identity {
         ]
     }
 
-    /// The list of the roles in the project of the services, if that is there.
+    /// List of the roles in the project of the services, if the project exists.
     pub fn assignments(&self, seen: &IdentitySeen) -> Option<String> {
         let project = self.project(seen)?;
         let id = segment(&project.id);
         Some(format!("/v3/role_assignments?scope.project.id={id}"))
     }
 
-    /// The users whose passwords can be tried: those that are ours and may log in.
+    /// Users of the cloud whose passwords can be tested by a login.
     pub fn tried(&self, seen: &IdentitySeen) -> Vec<String> {
         let users = self.users.keys();
         let tried = users.filter(|name| self.user(seen, name).is_some_and(|it| it.enabled));
@@ -118,15 +120,15 @@ impl Identity {
         tried.cloned().chain(admin).collect()
     }
 
-    /// What to do about a rejected login of the controller.
+    /// Advice for the user after a rejected login of the controller.
     pub fn advice() -> String {
         format!(
             "The task keystone-bootstrap gave the user {ADMIN} the password {ADMIN_PASSWORD} of the Secret openstack-accounts: restore it there, or delete the Job of that task, which runs again and sets it"
         )
     }
 
-    /// What leads from `seen` to what is desired, as far as the ids for it are known: the rest follows when what is
-    /// created has been read.
+    /// [`AccountPlan`] from the objects in `seen` to the desired ones, as far as the needed ids are known: other writes
+    /// follow when created objects have been read.
     pub fn plan(&self, seen: &IdentitySeen) -> AccountPlan {
         let conflicts = self.conflicts(seen);
         if !conflicts.is_empty() {
@@ -153,7 +155,8 @@ impl Identity {
         }
     }
 
-    /// The next password of the administrator. Keystone ends its tokens by that, so that nothing is written after it.
+    /// Write of the administrator's next password. Keystone then revokes the administrator's tokens, so that no write
+    /// can follow.
     fn administrator(&self, seen: &IdentitySeen) -> Option<AccountWrite> {
         let next = self.next.as_ref()?;
         let mut users = seen.users.iter();
@@ -164,13 +167,13 @@ impl Identity {
             .then(|| change("users", "user", &admin.id, password, ADMIN))
     }
 
-    /// True if a write ends the token of the controller.
+    /// True if the [`AccountWrite`] revokes the token of the controller.
     pub fn ends_token(write: &AccountWrite) -> bool {
         write.doing == format!("changing user {ADMIN}: password")
     }
 
-    /// The writes of a plan in rounds, each after the one before it: those of a round do not depend on each other. What is
-    /// created or changed has the ids of what is there already; what is deleted may hold what is deleted before it.
+    /// Rounds of a plan's writes, one after the other; the writes of a round do not depend on each other. Creations and
+    /// changes use ids of existing objects; a deletion may free an object for the next deletion.
     pub fn rounds(writes: &[AccountWrite]) -> impl Iterator<Item = &[AccountWrite]> {
         writes.chunk_by(|one, next| {
             one.method == next.method
@@ -193,14 +196,14 @@ impl Identity {
         users.find(|it| it.name == name && it.description == self.mark())
     }
 
-    /// Ours of a type. Of several, which only two controllers could have made, the one with the first id.
+    /// [`Service`] of the cloud with a type. Among several, made by two controllers at once, the one with the first id.
     fn service<'a>(&self, seen: &'a IdentitySeen, kind: &str) -> Option<&'a Service> {
         let services = seen.services.iter();
         let ours = services.filter(|it| it.kind == kind && it.description == self.mark());
         ours.min_by_key(|it| &it.id)
     }
 
-    /// Ours of a service.
+    /// [`Endpoint`] of a service of the cloud.
     fn endpoint<'a>(
         &self,
         seen: &'a IdentitySeen,
@@ -213,7 +216,7 @@ impl Identity {
         ours.min_by_key(|it| &it.id)
     }
 
-    /// What has a wanted name without the mark of this cloud.
+    /// Objects with a wanted name but without the mark of this cloud.
     fn conflicts(&self, seen: &IdentitySeen) -> Vec<String> {
         let mark = self.mark();
         let mut found = Vec::new();
@@ -305,7 +308,7 @@ impl Identity {
         None
     }
 
-    /// Grants and withdrawals of a user in the project of the services.
+    /// Grants and withdrawals of roles of a user in the project of the services.
     fn rights(&self, seen: &IdentitySeen, name: &str) -> Vec<AccountWrite> {
         let (Some(project), Some(user)) = (self.project(seen), self.user(seen, name)) else {
             return vec![];
@@ -370,8 +373,8 @@ impl Identity {
         writes.collect()
     }
 
-    /// Changes of the endpoints that bootstrap has made: they have no mark, and are the cloud's as its Keystone is. What
-    /// others have added is left.
+    /// Changes of the endpoints made by bootstrap: without a mark, but owned by the cloud like its Keystone. Endpoints
+    /// of other owners are left alone.
     fn bootstrap_endpoints(&self, seen: &IdentitySeen) -> Vec<AccountWrite> {
         let services = seen.services.iter();
         let services = services.filter(|it| it.kind == KEYSTONE && it.description.is_empty());
@@ -393,7 +396,7 @@ impl Identity {
         writes.collect()
     }
 
-    /// What has the mark of this cloud and is not desired: endpoints, services, users.
+    /// Deletions of undesired objects with the mark of this cloud: endpoints, services, users.
     fn removed(&self, seen: &IdentitySeen) -> Vec<AccountWrite> {
         let mark = self.mark();
         let kept: BTreeSet<&str> = self
@@ -460,7 +463,7 @@ fn change(collection: &str, kind: &str, id: &str, fields: Json, name: &str) -> A
     }
 }
 
-/// The path of what a write adds to, or takes from.
+/// Path of the collection that an [`AccountWrite`] changes.
 fn collection(write: &AccountWrite) -> &str {
     let parts = write.path.rsplit_once('/');
     parts.map_or("", |(collection, _)| collection)

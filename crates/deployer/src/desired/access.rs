@@ -1,8 +1,8 @@
-//! Who may connect to whom: NetworkPolicies, from what the programs of a cloud are told to connect to.
+//! Access between programs: NetworkPolicies, from the addresses in the configuration of the programs of a cloud.
 //!
-//! Databases, the message broker, the cache and OVN accept connections from the programs that name them in their
-//! configuration or need them as a step, and from nobody else; the APIs accept them from everybody. The kubelet, whose
-//! probes come from the node, and forwarded ports, which begin inside of the Pod, need no policy.
+//! Databases, the message broker, the cache and OVN accept connections only from programs with the address in their
+//! configuration or with a need of the step; the APIs accept connections from everywhere. The kubelet, whose probes
+//! come from the node, and forwarded ports, which begin inside of the Pod, need no policy.
 
 use serde_json::{Value as Json, json};
 
@@ -11,10 +11,10 @@ use super::names::Names;
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Callers, Content, Definition, Run, Task, Variable};
 
-/// The name of the policy that closes every Pod of the cloud: the others open ports.
+/// Name of the policy that closes every Pod of the cloud: the others open ports.
 const CLOSED: &str = "closed";
 
-/// The policies of a cloud.
+/// NetworkPolicies of a cloud.
 pub(super) fn policies(names: &Names<'_>, definitions: &[Definition]) -> Vec<Object> {
     let programs = programs(definitions);
     let addresses = definitions.iter().flat_map(|it| &it.addresses);
@@ -26,7 +26,7 @@ pub(super) fn policies(names: &Names<'_>, definitions: &[Definition]) -> Vec<Obj
     std::iter::once(closed).chain(open).collect()
 }
 
-/// The policies by which tasks beside those of the definitions reach what their configuration names.
+/// NetworkPolicies of tasks outside of the definitions, for the addresses in their configuration.
 pub(super) fn policies_beside(
     names: &Names<'_>,
     definitions: &[Definition],
@@ -58,7 +58,7 @@ pub(super) fn policies_beside(
     closed.filter_map(rule).collect()
 }
 
-/// The policy of an address.
+/// NetworkPolicy of an [`Address`].
 fn opened(names: &Names<'_>, address: &Address, programs: &[Program<'_>]) -> Object {
     let numbers = address.ports.iter().map(|(name, _)| json!({"port": name}));
     let mut rule = json!({"ports": numbers.collect::<Vec<Json>>()});
@@ -93,7 +93,7 @@ fn policy(names: &Names<'_>, name: &str, pods: &Json, ingress: Json) -> Object {
     Object::new(ObjectKind::NetworkPolicy, name, metadata, fields)
 }
 
-/// A program: a task or a workload.
+/// Program: a [`Task`] or a [`Workload`](crate::service::definition::Workload).
 struct Program<'a> {
     name: &'a str,
     run: &'a Run,
@@ -121,7 +121,7 @@ fn programs(definitions: &[Definition]) -> Vec<Program<'_>> {
 }
 
 impl Program<'_> {
-    /// True if the program connects to the address.
+    /// True if the program connects to the [`Address`].
     fn connects(&self, address: &Address) -> bool {
         let run = self.run;
         let files = run.files.iter().map(|file| match &file.content {
@@ -143,7 +143,8 @@ impl Program<'_> {
     }
 }
 
-/// True if the text has a host and port of the address: `memcached:11211`, `tcp:ovn-nb.openstack.svc.cluster.local:6641`.
+/// True if the text has a host and port of the [`Address`]: `memcached:11211`,
+/// `tcp:ovn-nb.openstack.svc.cluster.local:6641`.
 fn names_host(text: &str, address: &Address) -> bool {
     let is_of_host = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.');
     let ends = |(start, name): (usize, &str)| {

@@ -1,5 +1,5 @@
-//! The Secret with the administrator's clouds.yaml, which clients find where it is mounted at `/etc/openstack`, and that with the
-//! certificate that is given.
+//! Secret with the administrator's clouds.yaml, found by clients if mounted at `/etc/openstack`, and Secret with the
+//! given certificate.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::held::GIVEN;
 use crate::object::{Object, ObjectKind, Password};
 use crate::service::edge;
 
-/// The step.
+/// Name of the step.
 const STEP: &str = "credentials";
-/// The name of the edge's step.
+/// Name of the edge's step.
 const EDGE: &str = "edge";
-/// Where clients have the authority of the edge's certificate.
+/// Path of the authority of the edge's certificate in clients.
 const AUTHORITY: &str = "/etc/openstack/ca.crt";
 
-/// The Secret `NAME-admin`, with `clouds.yaml` and, if the certificate is not one that clients trust anyway, `ca.crt`.
+/// Secret `NAME-admin`, with `clouds.yaml` and, if the certificate is not one that clients trust anyway, `ca.crt`.
 ///
 /// # Errors
-/// Why there is no certificate.
+/// Reason why there is no certificate.
 pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
     let parameters = &names.cloud.parameters;
     let mut needs = vec![IDENTITIES.to_owned()];
@@ -48,8 +48,8 @@ pub(super) fn step(names: &Names<'_>) -> Result<Step, String> {
     })
 }
 
-/// The certificate that is given, in a Secret of the cloud. The edge reads this one: it follows the user's as long as that is good,
-/// and the last good one stays in use.
+/// Given certificate, in a Secret of the cloud. The edge reads this Secret: a copy of the user's certificate as long as
+/// the latter is good, and the last good one otherwise.
 pub(super) fn certificate(names: &Names<'_>) -> Option<Step> {
     let exposure = edge::of(&names.cloud.parameters)?;
     let pair = names.held.pair(exposure)?;
@@ -76,7 +76,7 @@ pub(super) fn certificate(names: &Names<'_>) -> Option<Step> {
     })
 }
 
-/// The file. Texts are in the form of JSON, which YAML has, too.
+/// Content of clouds.yaml. Texts are in the form of JSON, which is valid YAML.
 fn clouds(names: &Names<'_>, has_authority: bool) -> Password {
     let parameters = &names.cloud.parameters;
     let password = names.held.password("identity-admin");

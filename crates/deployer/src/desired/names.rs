@@ -7,14 +7,14 @@ use crate::cloud::Cloud;
 use crate::held::{Held, PART_OF, UID, digest};
 use crate::service::definition::{Content, File};
 
-/// What names and labels are made from.
+/// Source of names and labels.
 pub(super) struct Names<'a> {
     pub(super) cloud: &'a Cloud,
     pub(super) held: &'a Held,
 }
 
 impl Names<'_> {
-    /// The name of the object of a configuration file: another content, another object.
+    /// Name of the object of a configuration [`File`]: another content makes another object.
     pub(super) fn file(&self, file: &File) -> String {
         let digest = match &file.content {
             Content::Public(text) => digest(&[&file.path, text]),
@@ -35,12 +35,12 @@ impl Names<'_> {
         }})
     }
 
-    /// What selects the Pods of a program.
+    /// Selector of the Pods of a program.
     pub(super) fn selector(&self, program: &str) -> Json {
         json!({"app.kubernetes.io/name": program, UID: self.held.uid()})
     }
 
-    /// The labels of the Pods of a program.
+    /// Labels of the Pods of a program.
     pub(super) fn labels(&self, program: &str) -> Json {
         let mut labels = self.selector(program);
         labels[PART_OF] = self.cloud.name.as_str().into();

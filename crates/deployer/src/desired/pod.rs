@@ -1,4 +1,4 @@
-//! Pods: without rights in the Kubernetes API, as users without privileges, on a file system that they cannot write.
+//! Pods: without rights in the Kubernetes API, as users without privileges, on a read-only file system.
 
 use serde_json::{Value as Json, json};
 
@@ -9,13 +9,13 @@ use crate::image;
 use crate::service::definition::{Content, File, Host, Probe, Rights, Run, Variable, Workload};
 use crate::service::fake;
 
-/// Mode of files that everybody in the container reads.
+/// Mode of files readable by everybody in the container.
 const READABLE: u32 = 0o444;
-/// Mode of files that the user of the container reads, by its group.
+/// Mode of files readable by the user of the container, through its group.
 const PRIVATE: u32 = 0o440;
 
 impl Names<'_> {
-    /// The Pod of a program.
+    /// Pod of a program.
     pub(super) fn pod(&self, name: &str, run: &Run) -> Json {
         let mut volumes = Vec::new();
         let mut mounts = Vec::new();
@@ -89,7 +89,7 @@ impl Names<'_> {
         pod
     }
 
-    /// With the nodes that it runs on, and what it gets there.
+    /// Adds the nodes of the Pod, and its resources.
     pub(super) fn placed(&self, part: &str, name: &str, run: &Run, mut pod: Json) -> Json {
         let parameters = &self.cloud.parameters;
         let labels = match name == fake::COMPUTE || run.host.is_some() {
@@ -121,7 +121,7 @@ impl Names<'_> {
         }
     }
 
-    /// The Pod of a program that runs always.
+    /// Pod of a [`Workload`].
     pub(super) fn serving(&self, workload: &Workload) -> Json {
         let mut pod = self.pod(workload.name, &workload.run);
         pod["terminationGracePeriodSeconds"] = 60.into();
@@ -173,7 +173,7 @@ impl Names<'_> {
     }
 }
 
-/// Gives a Pod what its program gets of the node.
+/// Gives a Pod the access of its program to the node.
 fn on_node(pod: &mut Json, host: &Host) {
     for (index, (directory, path)) in host.directories.iter().enumerate() {
         let name = format!("node-{index}");
@@ -214,7 +214,7 @@ fn on_node(pod: &mut Json, host: &Host) {
     }
 }
 
-/// The Pod of a program that ends.
+/// Pod of a program that ends.
 pub(super) fn ending(mut pod: Json) -> Json {
     // A Pod that has failed stays, and with it its exit status and the end of its log.
     pod["restartPolicy"] = "Never".into();
@@ -244,14 +244,14 @@ fn script(script: &str) -> Json {
     json!({"exec": {"command": ["/bin/sh", "-c", script]}})
 }
 
-/// A program that hangs still accepts connections.
+/// Script that sends a request, since a hanging program still accepts connections.
 const ASKED: &str = "import socket, sys
 port, question, answer = sys.argv[1:]
 with socket.create_connection(('127.0.0.1', int(port)), 5) as it:
     it.sendall(bytes.fromhex(question))
     sys.exit(not it.recv(64).startswith(bytes.fromhex(answer)))";
 
-/// A script that ends with 1 while there is no connection to one of the ports.
+/// Script with exit status 1 while no connection to one of the ports exists.
 fn connected(ports: &[u16]) -> String {
     // In /proc/net/tcp a port is in hexadecimal, and 01 is the state of an established connection.
     let ports: Vec<String> = ports.iter().map(|it| format!("{it:04X}")).collect();

@@ -1,27 +1,27 @@
-//! The two halves of an account: user `nova` and user `nova-b`, of which one is in use.
+//! Two halves of an account: user `nova` and user `nova-b`, one of them in use.
 //!
-//! A rotation replaces one half by the other. Its state is in the Secret [`ACCOUNTS`], next to the passwords, so that every reader
-//! of the Secret sees the same one, whatever has become of the operation:
+//! A rotation replaces one half by the other. Its state is in the Secret [`ACCOUNTS`], next to the passwords, so that
+//! every reader of the Secret sees the same state, whatever has become of the operation:
 //!
 //! ```text
 //!   rest      database-nova                         one account in the store
-//!   made      + next.database-nova                  the other half is there, too, and nobody uses it
-//!   used      next → database-nova → former         programs go over to the other half
+//!   made      + next.database-nova                  the other half exists, too, without users
+//!   used      next → database-nova → former         programs change to the other half
 //!   dropped   former → dropped                      the store has one account again
 //!   rest      - dropped                             a login with the former one was refused
 //! ```
 //!
-//! `half.database-nova` is `b` if the user with the suffix is in use. The administrator of Keystone is one user, whose password
-//! changes: `next` becomes `dropped` at once.
+//! `half.database-nova` is `b` if the user with the suffix is in use. The administrator of Keystone is one user with a
+//! changing password: `next` becomes `dropped` at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ACCOUNTS, Held, generate};
 use crate::object::Password;
 
-/// Stores of the accounts that are rotated: their part of the name of an account.
+/// Stores of rotated accounts: their part of the name of an account.
 pub(crate) const STORES: [&str; 3] = ["database", "messaging", "identity"];
-/// Accounts in the [`STORES`] that are rotated. Those of the controller in MariaDB and RabbitMQ are not among them.
+/// Rotated accounts in the [`STORES`], without the accounts of the controller in MariaDB and RabbitMQ.
 pub(crate) const ROTATED: [&str; 12] = [
     "database-glance",
     "database-keystone",
@@ -36,7 +36,7 @@ pub(crate) const ROTATED: [&str; 12] = [
     "messaging-neutron",
     "messaging-nova",
 ];
-/// The account that is one user with another password.
+/// Account with one user whose password changes.
 pub(crate) const ADMINISTRATOR: &str = "identity-admin";
 /// Suffix of the second half.
 const SUFFIX: &str = "-b";
@@ -46,7 +46,7 @@ const NEXT: &str = "next";
 const FORMER: &str = "former";
 const DROPPED: &str = "dropped";
 
-/// User and password in a store.
+/// User and [`Password`] in a store.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Login {
     pub(crate) user: String,
@@ -56,11 +56,11 @@ pub(crate) struct Login {
 /// New content of keys of a Secret; `None` removes a key.
 pub type Swap = BTreeMap<String, Option<Password>>;
 
-/// The swaps of Secrets, by their names.
+/// [`Swap`]s of Secrets, by name.
 pub type Swaps = BTreeMap<&'static str, Swap>;
 
 impl Held {
-    /// The login of a service that programs use in a store.
+    /// [`Login`] of a service used by programs in a store.
     pub(crate) fn login(&self, store: &str, service: &str) -> Login {
         let account = format!("{store}-{service}");
         Login {
@@ -69,7 +69,7 @@ impl Held {
         }
     }
 
-    /// Logins of a service that a store has: the one in use first, then the other half during a rotation.
+    /// [`Login`]s of a service in a store: the one in use first, then the other half during a rotation.
     pub(crate) fn logins(&self, store: &str, service: &str) -> Vec<Login> {
         let account = format!("{store}-{service}");
         let other = [NEXT, FORMER]
@@ -84,12 +84,12 @@ impl Held {
             .collect()
     }
 
-    /// The password that the administrator of Keystone gets.
+    /// Next password of the administrator of Keystone.
     pub(crate) fn next_administrator(&self) -> Option<Password> {
         self.noted(NEXT, ADMINISTRATOR)
     }
 
-    /// Logins that a store must refuse, with the names of the accounts.
+    /// [`Login`]s that a store must refuse, with the names of the accounts.
     pub(crate) fn dropped(&self) -> Vec<(&'static str, Login)> {
         let dropped = |account: &&'static str| {
             let password = self.noted(DROPPED, account)?;
@@ -104,7 +104,7 @@ impl Held {
         ROTATED.iter().filter_map(dropped).collect()
     }
 
-    /// Accounts of which a half is left from a rotation that did not end.
+    /// True if a half of one of the accounts is left from an interrupted rotation.
     pub(crate) fn has_leftovers(&self, chosen: &BTreeSet<&str>) -> bool {
         let is_left = |account: &&&str| {
             [FORMER, DROPPED]
@@ -114,8 +114,8 @@ impl Held {
         chosen.iter().any(|it| is_left(&it))
     }
 
-    /// Makes the other half of each of these accounts that has none. What is left of an earlier rotation gets another password by
-    /// that.
+    /// Makes the missing other half of each of these accounts. A half left from an earlier rotation gets a new
+    /// password.
     pub(crate) fn with_next(
         &self,
         chosen: &BTreeSet<&str>,
@@ -134,7 +134,7 @@ impl Held {
         swap
     }
 
-    /// Puts the other half of each account that has been made into use.
+    /// Puts the other half of each account into use, once made.
     pub(crate) fn used(&self) -> Swap {
         let mut swap = Swap::new();
         for account in ROTATED.iter().filter(|it| **it != ADMINISTRATOR) {
@@ -162,7 +162,7 @@ impl Held {
         swap
     }
 
-    /// Gives the administrator of Keystone its next password, which Keystone has by then.
+    /// Gives the administrator of Keystone its next password, already set in Keystone.
     pub(crate) fn with_administrator(&self) -> Swap {
         let Some(next) = self.next_administrator() else {
             return Swap::new();
@@ -175,7 +175,7 @@ impl Held {
         ])
     }
 
-    /// Forgets logins that were refused.
+    /// Forgets refused logins.
     pub(crate) fn forgotten(&self) -> Swap {
         let dropped = self.dropped().into_iter();
         dropped
@@ -195,13 +195,13 @@ impl Held {
     }
 }
 
-/// The user of a half.
+/// User of a half.
 fn user(service: &str, is_second: bool) -> String {
     let suffix = if is_second { SUFFIX } else { "" };
     format!("{service}{suffix}")
 }
 
-/// The key of an account beside its password.
+/// Key of a note about an account, beside its password.
 fn noted(word: &str, account: &str) -> String {
     format!("{word}.{account}")
 }

@@ -1,21 +1,21 @@
-//! Keys of Keystone: those of tokens ([`FERNET`]) and of credentials ([`CREDENTIAL`]).
+//! Keys of Keystone, for tokens ([`FERNET`]) and for credentials ([`CREDENTIAL`]).
 //!
-//! Keystone decrypts with every key of a directory, whatever its number, and encrypts with the one of the highest number, the primary
-//! one. The key `0` is staged: it is everywhere before it is used. How far a rotation is stands in a file of the same Secret that
-//! Keystone passes over, since its name is no number:
+//! Keystone decrypts with every key of a directory, whatever its number, and encrypts with the primary key, the one
+//! with the highest number. The key `0` is staged: distributed everywhere before its use. The progress of a rotation is
+//! in a file of the same Secret, ignored by Keystone since its name is no number:
 //!
 //! ```text
 //!   rest      0 staged, 1 former, 2 primary      at first 0 and 1 alone, the primary one
 //!   staged    0 is a new key
-//!   rest      0 becomes 2, 2 becomes 1, another key is staged                tokens of the former one are good until they expire
-//!   migrate   the same for credentials, which are encrypted anew then        the former key goes, and 2 becomes 1
+//!   rest      0 becomes 2, 2 becomes 1, another key is staged                tokens of the former key are good until their expiry
+//!   migrate   the same for credentials, encrypted anew then                  the former key goes, and 2 becomes 1
 //! ```
 
 use super::halves::Swap;
 use super::{CREDENTIAL, FERNET, Held, generate};
 use crate::object::Password;
 
-/// Names of what is rotated, with the Secret of each.
+/// Names of rotated keys, with the Secret of each.
 pub(crate) const KEYS: [(&str, &str); 2] = [("credential", CREDENTIAL), ("fernet", FERNET)];
 const STAGE: &str = "stage";
 const STAGED: &str = "staged";
@@ -26,7 +26,7 @@ const FORMER: &str = "1";
 const PRIMARY: &str = "2";
 
 impl Held {
-    /// Stages a new key in a Secret, unless a rotation of it is under way.
+    /// Stages a new key in a Secret, unless a rotation of the Secret is under way.
     pub(crate) fn staged(&self, secret: &str, random: impl FnMut() -> u8) -> Swap {
         if self.is_at(secret, STAGED) || self.is_at(secret, MIGRATE) {
             return Swap::new();
@@ -54,7 +54,7 @@ impl Held {
         ])
     }
 
-    /// Takes out the key of which nothing is encrypted any more.
+    /// Removes the former key, with which no credential is encrypted any more.
     pub(crate) fn migrated(&self) -> Swap {
         if !self.is_migrating() {
             return Swap::new();
@@ -71,8 +71,8 @@ impl Held {
         self.is_at(CREDENTIAL, MIGRATE)
     }
 
-    /// A digest of the staged and the primary keys, which Pods of Keystone carry; `None` before the first rotation. A former key is not
-    /// in it: Pods may have it a moment longer.
+    /// Digest of the staged and the primary keys, an annotation of Keystone's Pods; `None` before the first rotation. A
+    /// former key is not part of the digest, since Pods may have it a moment longer.
     pub(crate) fn revision(&self) -> Option<String> {
         let secrets = || KEYS.iter().map(|(_, secret)| *secret);
         secrets().find(|it| self.key(it, STAGE).is_some())?;

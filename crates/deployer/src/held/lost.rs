@@ -1,5 +1,4 @@
-//! Passwords and keys that were made for a cloud and are gone. New ones would lock its services out, so nothing is made
-//! in their place.
+//! Lost passwords and keys of a cloud. New ones would lock the services out, so none are made.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +7,10 @@ use serde_json::Value as Json;
 use super::{ACCOUNTS, GENERATED, UID};
 use crate::object::Password;
 
-/// Passwords that cannot be set anew: whoever holds them took them when it was empty.
+/// Passwords that cannot be set anew: their store took the passwords when empty.
 const FINAL: [&str; 2] = ["identity-admin", "messaging-admin"];
 
-/// True if the cloud of this uid has volumes: its Secrets were made before these.
+/// True if the cloud of this uid has volumes: Secrets are made before volumes.
 pub(super) fn has_data(objects: &[Json], uid: &str) -> bool {
     let mut objects = objects.iter();
     objects.any(|it| {
@@ -19,7 +18,7 @@ pub(super) fn has_data(objects: &[Json], uid: &str) -> bool {
     })
 }
 
-/// True if there is a Secret of this name, of whomever.
+/// True if a Secret of this name exists, of any owner.
 pub(super) fn is_there(objects: &[Json], name: &str) -> bool {
     let mut objects = objects.iter();
     objects.any(|it| it["kind"] == "Secret" && it["metadata"]["name"] == name)
@@ -32,7 +31,7 @@ pub(super) fn whole(name: &str) -> String {
     )
 }
 
-/// The keys of a Secret that were made and are gone or empty. In one of before [`GENERATED`] all of them were made.
+/// Generated keys of a Secret, missing or empty. A Secret without the annotation [`GENERATED`] once had all keys.
 pub(super) fn keys(
     name: &str,
     keys: &[&str],

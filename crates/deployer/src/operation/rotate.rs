@@ -1,7 +1,8 @@
-//! Rotation of passwords by the two halves of each account ([`crate::held::halves`]), and of the keys of Keystone ([`crate::held::keys`]).
+//! Rotation of passwords by the two halves of each account ([`crate::held::halves`]), and of the keys of Keystone
+//! ([`crate::held::keys`]).
 //!
-//! Each phase swaps keys of the Secrets of passwords and keys, and is over when the cloud follows. The swaps are made of what
-//! the Secret has, so that one that was done is not done again.
+//! Each [`Phase`] swaps keys of the Secrets of passwords and keys, and is over when the cloud follows. The swaps are
+//! computed from the content of the Secret, so that no swap is done twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,23 +20,23 @@ use crate::plan::{self, Plan, Progress, State};
 use crate::service::definition::{File, Run, Task, Variable, command};
 use crate::service::stores;
 
-/// The step of the task that tries former logins.
+/// Step of the task that tests former logins.
 const CHECK: &str = "rotation-check";
-/// The step of the task that encrypts credentials with the new key.
+/// Step of the task that encrypts credentials with the new key.
 const MIGRATE: &str = "rotation-credentials";
-/// The part of that task.
+/// Part of the task [`MIGRATE`].
 const KEYSTONE: &str = "keystone";
-/// The program of the task.
+/// Program of the task [`CHECK`].
 const PROGRAM: &str = include_str!("refused.py");
 const PATH: &str = "/etc/rotation/refused.py";
-/// How often the task is tried again: a store may be away for a moment.
+/// Number of retries of the task, since a store may be unavailable for a moment.
 const RETRIES: u32 = 3;
 
-/// A rotation, by the swaps that lead on from what the Secret of the accounts has.
+/// Rotation, by the next swaps from the content of the Secret of the accounts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Rotation {
     make: Swaps,
-    /// True if a half is left from a rotation that did not end, which [`Self::make`] replaces.
+    /// True if a half is left from an interrupted rotation, to be replaced by [`Self::make`].
     has_leftovers: bool,
     used: Swaps,
     dropped: Swaps,
@@ -44,14 +45,14 @@ pub(super) struct Rotation {
 }
 
 impl Stages {
-    /// The names of what is rotated: stores, keys and accounts.
+    /// Names of everything that is rotated: stores, keys and accounts.
     pub fn rotated() -> impl Iterator<Item = &'static str> {
         let keys = KEYS.iter().map(|(name, _)| *name);
         STORES.into_iter().chain(keys).chain(ROTATED)
     }
 
-    /// The stages of a rotation of these keys and accounts, or of all accounts in these stores, in a cloud whose steps are `whole`; of
-    /// everything without a name. New passwords are made from random bytes.
+    /// [`Stages`] of a rotation of the given keys and accounts, or of all accounts in the given stores, in a cloud with
+    /// the steps `whole`; of everything without a name. New passwords are made from random bytes.
     pub fn rotation(
         cloud: &Cloud,
         held: &Held,
@@ -101,7 +102,7 @@ impl Stages {
         }
     }
 
-    /// The turn of a phase of a rotation, and true if the phase is over.
+    /// [`Turn`] of a phase of a rotation, and true if the phase is over.
     pub(super) fn rotate(
         &self,
         rotation: &Rotation,
@@ -148,7 +149,7 @@ impl Stages {
 }
 
 impl Rotation {
-    /// The swaps of a phase, without those that were done.
+    /// [`Swaps`] of a phase, without the ones done before.
     fn swaps(&self, phase: Phase) -> Swaps {
         let swaps = match phase {
             Phase::Make => &self.make,
@@ -161,7 +162,7 @@ impl Rotation {
     }
 }
 
-/// Swaps without those of nothing.
+/// [`Swaps`] without empty ones.
 fn some(mut swaps: Swaps) -> Swaps {
     swaps.retain(|_, it| !it.is_empty());
     swaps
@@ -189,7 +190,7 @@ fn turn(phase: Phase, graph: Graph, plan: Plan, progress: Progress) -> Turn {
     }
 }
 
-/// The first Pod that has a former configuration, and with it former passwords, in words.
+/// First Pod with a former configuration, and thus former passwords, in words.
 fn behind(graph: &Graph, pods: &[Json]) -> Option<String> {
     let files = graph.objects().filter(|(_, object)| {
         let is_file = !object.public()["metadata"]["labels"][CONFIGURES].is_null();
@@ -227,7 +228,7 @@ fn behind(graph: &Graph, pods: &[Json]) -> Option<String> {
     ))
 }
 
-/// The first Pod that was made before the keys of Keystone were what they are, in words.
+/// First Pod made before the current keys of Keystone, in words.
 fn late(graph: &Graph, pods: &[Json]) -> Option<String> {
     let annotation = |metadata: &Json| {
         metadata["annotations"][REVISION]
@@ -259,7 +260,7 @@ fn has_ended(pod: &Json) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// The task that encrypts the credentials in Keystone with the primary key. Another key is another task.
+/// Task that encrypts the credentials in Keystone with the primary key. Another key makes another task.
 fn migrate(cloud: &Cloud, held: &Held) -> Option<Step> {
     let mut task = desired::task_named(cloud, held, "keystone-schema")?;
     task.name = MIGRATE;
@@ -275,7 +276,7 @@ fn migrate(cloud: &Cloud, held: &Held) -> Option<Step> {
     ))
 }
 
-/// The task that tries former logins.
+/// Task that tests former logins.
 fn check(cloud: &Cloud, held: &Held) -> Step {
     let logins = held.dropped().into_iter();
     let login = |(account, login): (&str, crate::held::halves::Login)| {

@@ -1,4 +1,4 @@
-//! Values of options: what oslo.config would accept for each type.
+//! Values of options: accepted values of each type, as in oslo.config.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use super::{Kind, OptionEntry};
 use crate::config::Value;
 
 impl OptionEntry {
-    /// The value as it is written to a configuration file.
+    /// [`Value`] as written to a configuration file.
     ///
     /// # Errors
     /// A phrase that follows the name of the option: `is not an integer`, `is below 1`.
@@ -37,7 +37,7 @@ impl OptionEntry {
         }
     }
 
-    /// The text of a list, in brackets where these have to be.
+    /// Text of a list, in required brackets.
     fn bounded(&self, text: String) -> String {
         match self.bounds && !text.starts_with('[') {
             true => format!("[{text}]"),
@@ -87,13 +87,13 @@ impl OptionEntry {
         }
     }
 
-    /// True if a URI has a scheme, and one that the option takes.
+    /// True if a URI has a scheme permitted by the option.
     fn scheme(&self, text: &str) -> bool {
         let scheme = text.split_once(':').map(|(scheme, _)| scheme);
         scheme.is_some_and(|it| self.schemes.is_empty() || self.schemes.iter().any(|one| one == it))
     }
 
-    /// The length of a text, and its pattern.
+    /// Checks the length of a text, and its pattern.
     fn form(&self, text: &str) -> Result<(), String> {
         if let Some(most) = self.max_length.filter(|most| text.chars().count() > *most) {
             return Err(format!("has more than {most} characters"));
@@ -119,7 +119,7 @@ impl OptionEntry {
         Ok(())
     }
 
-    /// What values the option takes, in words: `an integer from 0 to 65535`, `iso9660 or vfat`.
+    /// Description of the accepted values: `an integer from 0 to 65535`, `iso9660 or vfat`.
     pub fn takes(&self) -> String {
         if !self.choices.is_empty() {
             let names: Vec<String> = self
@@ -169,7 +169,7 @@ fn scalar(json: &Json) -> Result<String, String> {
     line(text)
 }
 
-/// A text that stays on its line, for every reader of lines.
+/// Text without line breaks, for every reader of lines.
 fn line(text: String) -> Result<String, String> {
     let breaks = |it: char| it.is_control() && it != '\t' || matches!(it, '\u{2028}' | '\u{2029}');
     if text.contains(breaks) {
@@ -178,7 +178,7 @@ fn line(text: String) -> Result<String, String> {
     Ok(text)
 }
 
-/// The words that oslo.config takes as a truth value.
+/// Words accepted by oslo.config as a truth value.
 fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "1" | "on" | "yes" => Some(true),

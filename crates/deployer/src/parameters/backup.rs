@@ -1,4 +1,4 @@
-//! Where backups go, how many stay, and who can open the keys in them.
+//! Destination, number and encryption of backups.
 
 use serde::Deserialize;
 use x509_parser::pem::Pem;
@@ -6,15 +6,15 @@ use x509_parser::public_key::PublicKey;
 
 use super::place::is_domain;
 
-/// Backups of a cloud, which an [`Operation`](crate::operation::Operation) makes.
+/// Backups of a cloud, made by an [`Operation`](crate::operation::Operation).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Backups {
-    /// The claim of the volume, in the namespace of the cloud. It is its user's.
+    /// PersistentVolumeClaim in the namespace of the cloud, owned by the user.
     pub claim_name: String,
-    /// The certificate, as PEM, to which passwords and keys are encrypted.
+    /// Certificate, as PEM, to encrypt passwords and keys.
     pub certificate: String,
-    /// How many backups of the cloud stay.
+    /// Number of backups of the cloud that are kept.
     #[serde(default = "keep")]
     pub keep: u32,
 }
@@ -23,11 +23,11 @@ fn keep() -> u32 {
     7
 }
 
-/// The longest certificate, in bytes.
+/// Longest certificate, in bytes.
 const LONGEST: usize = 16384;
 
 impl Backups {
-    /// The first field with a value that makes no sense, and the reason.
+    /// First field with a senseless value, and the reason.
     pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
         let wrong = |field: &str, problem| Some((format!("backup.{field}"), problem));
         if !is_domain(&self.claim_name) {
@@ -59,7 +59,7 @@ impl Backups {
     }
 }
 
-/// True for the kinds of keys that a message can be encrypted to.
+/// True for a type of key suitable for encryption.
 fn is_for_encryption(pem: &Pem) -> bool {
     let Ok(certificate) = pem.parse_x509() else {
         return false;

@@ -1,53 +1,53 @@
-//! How users outside of the cluster reach the cloud.
+//! Access of users outside of the cluster to the cloud.
 
 use std::net::Ipv4Addr;
 
 use serde::Deserialize;
 
-/// How users outside of the cluster reach the cloud.
+/// Access of users outside of the cluster to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Exposure {
-    /// By what.
+    /// [`Mode`] of the access.
     pub mode: Mode,
-    /// The name or IPv4 address of the cloud, as in its public URLs and its certificate. A loopback address is one whose
-    /// ports are forwarded to `addresses`.
+    /// Name or IPv4 address of the cloud, for its public URLs and its certificate. The ports of a loopback address are
+    /// forwarded to `addresses`.
     #[serde(default)]
     pub host: String,
-    /// IPv4 addresses of nodes on which the cloud answers; the host, if it is one, by default.
+    /// IPv4 addresses of nodes for the cloud's ports; by default the host, if an address.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// The certificate.
+    /// Certificate.
     #[serde(default)]
     pub tls: Tls,
 }
 
-/// By what a cloud is reached from outside of the cluster.
+/// Mode of access from outside of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Mode {
-    /// By nothing.
+    /// No access.
     None,
-    /// A proxy that ends TLS, with the standard port of every API on addresses of nodes.
+    /// A proxy with TLS termination and the standard port of every API, on addresses of nodes.
     Edge,
 }
 
-/// The certificate of the edge.
+/// Certificate of the edge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Tls {
-    /// A Secret in the namespace with `tls.crt`, `tls.key` and, for clients, `ca.crt`. When it is empty, the cloud has an
+    /// Secret in the namespace with `tls.crt`, `tls.key` and, for clients, `ca.crt`. If empty, the cloud has an
     /// authority of its own.
     pub secret_name: String,
 }
 
 impl Exposure {
-    /// The name of the Secret with the certificate, if one is given.
+    /// Name of the Secret with the certificate, if given.
     pub(crate) fn given(&self) -> Option<&str> {
         let name = self.tls.secret_name.as_str();
         (!name.is_empty()).then_some(name)
     }
 
-    /// The addresses on which the cloud answers.
+    /// Addresses with the cloud's ports.
     pub(crate) fn nodes(&self) -> Vec<String> {
         if self.addresses.is_empty() && is_address(&self.host) {
             vec![self.host.clone()]
@@ -56,7 +56,7 @@ impl Exposure {
         }
     }
 
-    /// The first field with a value that makes no sense, and the reason.
+    /// First field with a senseless value, and the reason.
     pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
         let wrong = |field: &str, problem| Some((format!("exposure.{field}"), problem));
         if self.mode == Mode::None {
@@ -91,7 +91,7 @@ impl Exposure {
     }
 }
 
-/// True if a text is an IPv4 address that a host can have and others reach: of no group, no broadcast, not reserved.
+/// True for an IPv4 address of a host, reachable by others: neither multicast, broadcast nor reserved.
 fn is_address(text: &str) -> bool {
     let reserved = |it: Ipv4Addr| it.octets()[0] == 0 || it.octets()[0] >= 240;
     text.parse::<Ipv4Addr>()
@@ -102,7 +102,7 @@ fn is_loopback(text: &str) -> bool {
     text.parse::<Ipv4Addr>().is_ok_and(|it| it.is_loopback())
 }
 
-/// True if a text is a domain name in lower case. One of numbers alone would be an address.
+/// True for a domain name in lower case. A name of numbers alone would be an address.
 fn is_domain(text: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())

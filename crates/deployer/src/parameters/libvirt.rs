@@ -1,4 +1,4 @@
-//! Hypervisors with guests: what of a compute node is kept for others, and how its networks are made.
+//! Hypervisors with guests: reserved resources of a compute node, and its networks.
 
 use serde::Deserialize;
 
@@ -7,20 +7,20 @@ use crate::release::Release;
 
 /// Longest name of an interface in Linux, in bytes.
 const INTERFACE: usize = 15;
-/// Longest name of a physical network on such nodes, whose bridge is `br-` and the name.
+/// Longest name of a physical network on such nodes: the name of its bridge is `br-` and the name.
 const PHYSICAL: usize = INTERFACE - "br-".len();
 
 /// Hypervisors of libvirt and QEMU, one on each compute node.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Libvirt {
-    /// Processors of each node that guests do not get.
+    /// Processors of each node reserved for other programs than guests.
     pub reserved_cpus: u32,
-    /// Memory of each node that guests do not get, in MiB.
+    /// Memory of each node reserved for other programs than guests, in MiB.
     pub reserved_memory_mib: u32,
-    /// The processor that guests see.
+    /// Processor seen by guests.
     pub cpu_mode: CpuMode,
-    /// Models of QEMU's, the best first, with `Custom`.
+    /// Models of QEMU, the best first, for `Custom`.
     pub cpu_models: Vec<String>,
 }
 
@@ -35,27 +35,27 @@ impl Default for Libvirt {
     }
 }
 
-/// The processor that guests see.
+/// Processor seen by guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum CpuMode {
-    /// With KVM the node's, as a model of QEMU's and its flags; without it QEMU's own.
+    /// With KVM the node's processor, as a model of QEMU with flags; without KVM QEMU's default.
     Default,
-    /// The node's, as a model of QEMU's and its flags.
+    /// The node's processor, as a model of QEMU with flags.
     HostModel,
-    /// The node's as it is, with KVM alone.
+    /// The node's processor unchanged, with KVM alone.
     HostPassthrough,
-    /// The first of the models that the node has.
+    /// The first of the models supported by the node.
     Custom,
 }
 
 impl Parameters {
-    /// The hypervisors with guests, if the cloud has such.
+    /// Settings of hypervisors with guests; `None` with another driver.
     pub(crate) fn libvirt(&self) -> Option<&Libvirt> {
         let compute = self.compute.as_ref()?;
         (compute.driver == Driver::Libvirt).then_some(&compute.libvirt)
     }
 
-    /// The first field that does not go with the driver of the hypervisors, and the reason.
+    /// First field in conflict with the driver of the hypervisors, and the reason.
     pub(super) fn wrong_of_computes(&self) -> Option<(String, &'static str)> {
         let reject = |path: &str, problem| Some((path.to_owned(), problem));
         match (&self.compute, self.libvirt()) {
@@ -103,7 +103,7 @@ impl Libvirt {
 }
 
 impl Network {
-    /// The first field that a node with guests cannot have.
+    /// First field with a value that a node with guests cannot have.
     fn wrong_on_nodes(&self) -> Option<(String, &'static str)> {
         for (index, network) in self.physical.iter().enumerate() {
             let path = |field| format!("network.physical[{index}].{field}");
@@ -130,7 +130,7 @@ impl Network {
         None
     }
 
-    /// The first field that only nodes with guests have.
+    /// First field that only nodes with guests have.
     fn wrong_without_nodes(&self) -> Option<(String, &'static str)> {
         let problem = "it is for compute.driver: Libvirt; without, no packet flows";
         if self.datapath != Datapath::Auto {

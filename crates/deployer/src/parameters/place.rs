@@ -1,41 +1,41 @@
-//! Where programs run, and what they get there.
+//! Nodes of programs, and resources on these nodes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The nodes that run the cloud; without labels all of them do.
+/// Nodes of the cloud; all nodes if no labels are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Nodes {
-    /// Labels of the nodes that run everything but hypervisors.
+    /// Labels of the nodes for everything but hypervisors.
     pub control: BTreeMap<String, String>,
-    /// Labels of the nodes that run hypervisors.
+    /// Labels of the nodes for hypervisors.
     pub compute: BTreeMap<String, String>,
 }
 
-/// The volumes.
+/// Volumes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Storage {
-    /// The storage class of all volumes; empty for the default one of the cluster.
+    /// Storage class of all volumes; the cluster's default one if empty.
     pub class: String,
 }
 
-/// What each program of a service requests, and gets at most, as quantities of Kubernetes.
+/// Requests and limits of each program of a service, as quantities of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Resources {
-    /// What is reserved for it.
+    /// Reserved quantities.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, String>,
-    /// What it gets at most.
+    /// Maximum quantities.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, String>,
 }
 
 impl Nodes {
-    /// The first label that no node can have, and the reason.
+    /// First label that no node can have, and the reason.
     pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
         for (plane, labels) in [("control", &self.control), ("compute", &self.compute)] {
             for (key, value) in labels {
@@ -68,8 +68,8 @@ impl Resources {
         self.requests.is_empty() && self.limits.is_empty()
     }
 
-    /// The first quantity of a service that an API server would write in another way, and so never has as it is desired, or
-    /// that it rejects.
+    /// First quantity of a service that an API server would reject or write in another way, so that the object would
+    /// never be as desired.
     pub(super) fn wrong(&self, service: &str) -> Option<(String, &'static str)> {
         for (kind, quantities) in [("requests", &self.requests), ("limits", &self.limits)] {
             if let Some((name, _)) = quantities.iter().find(|(_, it)| !is_quantity(it)) {
@@ -88,7 +88,7 @@ impl Resources {
     }
 }
 
-/// What a quantity stands for, in thousandths.
+/// Value of a quantity, in thousandths.
 pub(super) fn thousandths(text: &str) -> Option<u128> {
     let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let factor: u128 = match text.get(digits.len()..)? {
@@ -107,7 +107,7 @@ pub(super) fn thousandths(text: &str) -> Option<u128> {
     Some(u128::from(digits.parse::<u64>().ok()?) * factor)
 }
 
-/// True if a text is a whole number with a suffix that cannot be a larger one.
+/// True for a whole number in canonical form: no larger suffix is possible.
 fn is_quantity(text: &str) -> bool {
     let digits = text.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let Ok(number) = digits.parse::<u64>() else {
@@ -127,7 +127,7 @@ fn is_quantity(text: &str) -> bool {
     is_short && !(digits.starts_with(['0', '+']) && digits.len() > 1)
 }
 
-/// True if a text can be the name of an object, or the prefix of a label: a DNS subdomain (RFC 1123).
+/// True for a valid name of an object, or prefix of a label: a DNS subdomain (RFC 1123).
 pub(super) fn is_domain(text: &str) -> bool {
     let is_part = |part: &str| {
         let allowed = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
@@ -139,7 +139,7 @@ pub(super) fn is_domain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-/// True if a text can be the value of a label.
+/// True for a valid value of a label.
 fn is_label(text: &str) -> bool {
     text.len() <= 63
         && text

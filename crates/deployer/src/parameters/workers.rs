@@ -1,4 +1,4 @@
-//! How many requests the API of a service answers at a time.
+//! Number of requests answered by the API of a service at a time.
 
 use serde::Deserialize;
 
@@ -9,18 +9,18 @@ use crate::release::Release;
 const PROCESSES: u32 = 2;
 /// Processes of an API by the limits of its Pod, at most.
 const MANY: u32 = 16;
-/// Memory that a process of an API takes after its first requests, in MiB.
+/// Memory of a process of an API after its first requests, in MiB.
 const MEMORY: u128 = 250;
-/// Numbers that can be asked for.
+/// Range of permitted numbers.
 const RANGE: std::ops::RangeInclusive<u32> = 1..=64;
 
-/// The API of a service, as the parameters have it.
+/// Settings of the API of a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Api {
-    /// Its processes; by the limits of the Pod if there is no number.
+    /// Number of processes; derived from the limits of the Pod if not set.
     pub processes: Option<u32>,
-    /// Requests that each process answers at a time; as many as the release can if there is no number.
+    /// Requests answered at a time by each process; as many as the release supports if not set.
     pub threads: Option<u32>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Workers {
 }
 
 impl Api {
-    /// The numbers with which an API starts.
+    /// Numbers of processes and threads of an API.
     pub(super) fn workers(self, release: Release, part: &str, resources: &Resources) -> Workers {
         let threads = if no_threads(release, part).is_some() {
             1
@@ -47,7 +47,7 @@ impl Api {
         }
     }
 
-    /// The first number that makes no sense, and the reason.
+    /// First senseless number, and the reason.
     pub(super) fn wrong(self, release: Release, part: &str) -> Option<(String, &'static str)> {
         let path = |name: &str| format!("services.{part}.api.{name}");
         for (name, number) in [("processes", self.processes), ("threads", self.threads)] {
@@ -60,7 +60,7 @@ impl Api {
     }
 }
 
-/// Why each process of an API answers one request at a time.
+/// Reason why each process of an API answers one request at a time.
 fn no_threads(release: Release, part: &str) -> Option<&'static str> {
     match (release, part) {
         (Release::Zed | Release::Epoxy, _) => Some(
@@ -73,8 +73,8 @@ fn no_threads(release: Release, part: &str) -> Option<&'static str> {
     }
 }
 
-/// One process for each processor of the Pod, as far as they have the memory. What the node has is not asked: a Pod is the same
-/// on each.
+/// One process for each processor of the Pod, as far as the memory suffices. The size of the node does not count, so
+/// that a Pod is the same on each node.
 fn by_limits(resources: &Resources) -> u32 {
     let limit = |name: &str| resources.limits.get(name).and_then(|it| thousandths(it));
     let few = |number: u128| u32::try_from(number).unwrap_or(MANY).clamp(1, MANY);

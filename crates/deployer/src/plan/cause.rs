@@ -1,4 +1,4 @@
-//! What keeps a step from being ready that waits for no other step.
+//! Cause why a step without unready needs is not ready.
 
 use serde_json::Value as Json;
 
@@ -8,7 +8,7 @@ use super::{Observed, Progress, State, progress, readiness};
 use crate::desired::{Graph, Step};
 use crate::object::{ObjectKind, Reference};
 
-/// The cause of a step all of whose needs are ready.
+/// [`Cause`] of a step whose needs are all ready.
 pub(super) fn of(situation: &Situation<'_>, progress: &Progress, step: &Step) -> Cause {
     let mut states = progress.steps.iter();
     let state = states.find(|(name, _)| *name == step.name);
@@ -33,7 +33,7 @@ pub(super) fn of(situation: &Situation<'_>, progress: &Progress, step: &Step) ->
     of_objects(situation, &observed, step)
 }
 
-/// A node that does not answer; `None` for one that does.
+/// [`Cause`] of a node that does not answer; `None` for a healthy node.
 pub(super) fn node(node: &Json) -> Option<Cause> {
     let ready = pods::condition(node, "Ready");
     if ready.is_some_and(|it| it["status"] == "True") {
@@ -89,7 +89,7 @@ fn unwritten(situation: &Situation<'_>, step: &Step, count: usize) -> Cause {
     cause
 }
 
-/// The cause in the first object that is not ready.
+/// [`Cause`] in the first unready object.
 fn of_objects(situation: &Situation<'_>, observed: &Observed<'_>, step: &Step) -> Cause {
     let unready = step.objects.iter().find_map(|object| {
         let there = observed.get(object.reference())?;
@@ -171,7 +171,7 @@ fn of_object(
     cause
 }
 
-/// What a Pod mounts that does not exist: the status of a Pod does not tell.
+/// Missing object mounted by a Pod, since the status of a Pod does not name it.
 fn lacking(situation: &Situation<'_>, pod: &Json) -> Option<String> {
     let exists = |kind: ObjectKind, name: &str| {
         let mut objects = situation.objects.iter();
@@ -201,7 +201,7 @@ fn again(job: &Json, reference: &Reference) -> String {
     )
 }
 
-/// A Pod on a node that does not answer.
+/// [`Cause`] of a Pod on a node that does not answer.
 fn absent(situation: &Situation<'_>, pod: &Json) -> Option<Cause> {
     let on = text(pod, "/spec/nodeName");
     if on.is_empty() {
@@ -266,7 +266,7 @@ fn of_pod(
     cause
 }
 
-/// Why a Pod is on no node, and what to do.
+/// Reason why a Pod has no node, and what to do.
 fn unplaced(situation: &Situation<'_>, pod: &Json, words: &str) -> (String, Option<String>) {
     let observed = Observed::of(situation.objects);
     let classes = situation.classes;

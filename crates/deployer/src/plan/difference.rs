@@ -1,10 +1,10 @@
-//! The fields in which an object differs from the desired one. Fields that only others have set are theirs.
+//! Fields with differences between an object and the desired one. Fields set by others alone are left to them.
 
 use serde_json::Value as Json;
 
 use super::{Change, FIELD_MANAGER};
 
-/// The fields that differ, in the order of their paths.
+/// Different fields, in the order of their paths.
 pub(super) fn changes(desired: &Json, there: &Json) -> Vec<Change> {
     let mut found = Vec::new();
     compare(desired, there, "", &mut found);
@@ -50,7 +50,7 @@ fn compare(desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
     }
 }
 
-/// The fields that we have set, as the API server notes them.
+/// Fields set by this field manager, as recorded by the API server.
 fn owned(there: &Json) -> Option<&Json> {
     let managers = there.pointer("/metadata/managedFields")?.as_array()?;
     // The entry of the request that created an object also has every default: nothing follows from it.
@@ -60,7 +60,7 @@ fn owned(there: &Json) -> Option<&Json> {
     ours.get("fieldsV1")
 }
 
-/// Fields that we have set, that are there, and that are not desired any more.
+/// Undesired existing fields set by this field manager.
 fn removed(owned: &Json, desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
     let Some(owned) = owned.as_object() else {
         return;
@@ -98,7 +98,7 @@ fn removed(owned: &Json, desired: &Json, there: &Json, path: &str, found: &mut V
     }
 }
 
-/// What distinguishes the items of a list whose order does not matter.
+/// Key of the items of a list without an order.
 fn key(item: &Json) -> Option<(&'static str, &Json)> {
     ["mountPath", "name"]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a plan was made from, in sixteen hexadecimal digits: with another one, the world has moved.
+//! Digest of the input of a plan, in sixteen hexadecimal digits: another digest means another input.
 
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
@@ -7,8 +7,8 @@ use super::{Observed, Plan, label};
 use crate::desired::Graph;
 use crate::held::{Held, UID};
 
-/// The digest of the object that is asked for, of what is desired, of what is there (but for what controllers write about it), and of the plan. It is
-/// mixed with a password of the cloud, so that nobody can try contents of Secrets by it.
+/// Digest of the requested object, the desired objects, the existing objects (without fields written by controllers),
+/// and the plan. The digest is keyed with a password of the cloud, so that nobody can try contents of Secrets.
 pub fn digest(asked: &Json, graph: &Graph, held: &Held, objects: &[Json], plan: &Plan) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
@@ -36,7 +36,7 @@ pub fn digest(asked: &Json, graph: &Graph, held: &Held, objects: &[Json], plan: 
     bytes.iter().take(8).map(|it| format!("{it:02x}")).collect()
 }
 
-/// An object without what changes by itself.
+/// Object without fields that change on their own.
 fn settled(object: &Json) -> Json {
     let mut settled = object.clone();
     if let Some(fields) = settled.as_object_mut() {

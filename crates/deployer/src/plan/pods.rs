@@ -1,4 +1,4 @@
-//! Why a workload or a task is not ready, from the status of its Pods.
+//! Reasons why a workload or a task is not ready, from the status of its Pods.
 
 use serde_json::Value as Json;
 
@@ -6,12 +6,12 @@ use super::{Observed, label};
 use crate::held::UID;
 use crate::object::{ObjectKind, Reference};
 
-/// The label of the name of the program.
+/// Label with the name of the program.
 pub(super) const PROGRAM: &str = "app.kubernetes.io/name";
-/// The last lines of a log that are repeated.
+/// Number of last lines of a log in messages.
 const LINES: usize = 5;
 
-/// First problem that the status of a Pod of the step names.
+/// First problem in the status of a Pod of the step.
 pub(super) fn reason(
     uid: &str,
     step: &str,
@@ -26,12 +26,12 @@ pub(super) fn reason(
     })
 }
 
-/// Command that makes a storage class the default one.
+/// Command to make a storage class the default one.
 const DEFAULT_CLASS: &str =
     "kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true";
 
-/// Why no volume is made for a Pod that the scheduler has put on no node for its claims, and what to do. `classes` are the names of
-/// the storage classes, if they are known.
+/// Reason why a Pod has no node for its claims since no volume is made, and what to do. `classes` has the names of the
+/// storage classes, if known.
 pub(super) fn without_class(
     pod: &Json,
     words: &str,
@@ -72,7 +72,7 @@ pub(super) fn without_class(
     })
 }
 
-/// The Pods of an object of a step. The newest is the first one, since it tells what is wrong now.
+/// Pods of an object of a step, the newest first, since it shows the current problem.
 pub(super) fn of<'a>(
     uid: &str,
     step: &str,
@@ -89,7 +89,7 @@ pub(super) fn of<'a>(
     ours
 }
 
-/// True if a Pod belongs to this Job, and not to another of the same task.
+/// True if a Pod belongs to this Job, and not to another one of the same task.
 fn is_of(pod: &Json, job: &Json) -> bool {
     let owners = pod.pointer("/metadata/ownerReferences");
     let mut owners = owners.and_then(Json::as_array).into_iter().flatten();
@@ -98,15 +98,15 @@ fn is_of(pod: &Json, job: &Json) -> bool {
 
 /// Problem of a Pod.
 pub(super) struct Trouble {
-    /// The word of Kubernetes for it, or [`ENDED`].
+    /// Reason as given by Kubernetes, or [`ENDED`].
     pub(super) reason: String,
-    /// In words.
+    /// Detail in words.
     pub(super) detail: String,
-    /// Since when, RFC 3339.
+    /// Start of the problem, RFC 3339.
     pub(super) since: Option<String>,
 }
 
-/// The reason of a container that has ended with another status than 0.
+/// Reason of a container with an exit status other than 0.
 pub(super) const ENDED: &str = "Ended";
 
 /// Problem of a Pod, in a sentence.
@@ -126,7 +126,7 @@ fn problem(pod: &Json, observed: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// Problem of a Pod, from its status.
+/// [`Trouble`] of a Pod, from its status.
 pub(super) fn trouble(pod: &Json) -> Option<Trouble> {
     let statuses = pod.pointer("/status/containerStatuses");
     let begun = condition(pod, "PodScheduled").and_then(|it| it["lastTransitionTime"].as_str());
@@ -162,14 +162,14 @@ pub(super) fn trouble(pod: &Json) -> Option<Trouble> {
     })
 }
 
-/// A condition of the status of an object.
+/// Condition in the status of an object.
 pub(super) fn condition<'a>(object: &'a Json, kind: &str) -> Option<&'a Json> {
     let conditions = object.pointer("/status/conditions");
     let mut conditions = conditions.and_then(Json::as_array).into_iter().flatten();
     conditions.find(|it| it["type"] == kind)
 }
 
-/// How a container has ended, if not well.
+/// [`Trouble`] of a failed container.
 fn ended(terminated: &Json) -> Option<Trouble> {
     let code = terminated["exitCode"].as_i64().filter(|code| *code != 0)?;
     let log = terminated["message"].as_str().unwrap_or_default();

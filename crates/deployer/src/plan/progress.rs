@@ -1,4 +1,4 @@
-//! How far each step is, and what is to be done now.
+//! Progress of each step, and the next actions.
 
 use std::collections::BTreeMap;
 
@@ -9,28 +9,28 @@ use crate::accounts::Written;
 use crate::desired::{Graph, Step};
 use crate::object::{ObjectKind, Reference};
 
-/// How far a step is.
+/// State of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A step that it needs is not ready.
+    /// Waits for a needed step that is not ready.
     Waiting(String),
-    /// Its objects are to be written, or are not ready.
+    /// Objects are to be written, or are not ready.
     Progressing(String),
-    /// A task of it has failed: it does not go on without a change.
+    /// A task has failed: the step waits for a change.
     Failed(String),
-    /// Something of another has a name that it needs in RabbitMQ or Keystone: it does not go on without a change there.
+    /// A needed name in RabbitMQ or Keystone belongs to another owner: the step waits for a change there.
     Conflict(String),
-    /// It is ready.
+    /// Ready.
     Ready,
 }
 
 impl State {
-    /// True if the steps after it can start.
+    /// True if the steps after this one can start.
     pub fn is_done(&self) -> bool {
         matches!(self, Self::Ready)
     }
 
-    /// The reason why it is not ready; empty if it is.
+    /// Reason why the step is not ready; empty if ready.
     pub fn message(&self) -> &str {
         match self {
             Self::Ready => "",
@@ -42,16 +42,16 @@ impl State {
     }
 }
 
-/// How far a cloud is.
+/// Progress of a cloud.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// The state of each step by its name, in the order of the steps.
+    /// [`State`] of each step by name, in the order of the steps.
     pub steps: Vec<(String, State)>,
-    /// What is to be done now, in this order.
+    /// [`Action`]s to do now, in this order.
     pub actions: Vec<Action>,
-    /// The steps whose stores of accounts can be asked now.
+    /// Steps whose stores of accounts can be read now.
     pub answering: Vec<String>,
-    /// What is to be deleted now, in this order: only when every step is ready.
+    /// Objects to delete now, in this order: only when every step is ready.
     pub deletions: Vec<Reference>,
 }
 
@@ -62,8 +62,8 @@ impl Progress {
     }
 }
 
-/// How far the steps of `graph` are in a namespace with these objects and Pods, and what of `plan` is to be done now.
-/// `written`: what is known of stores of accounts, by the names of their steps.
+/// [`Progress`] of the steps of `graph` in a namespace with these objects and Pods, with the actions of `plan` to do
+/// now. `written` has the state of stores of accounts, by the names of their steps.
 pub fn progress(
     graph: &Graph,
     plan: &Plan,
@@ -113,7 +113,7 @@ pub fn progress(
     progress
 }
 
-/// The state of a step whose accounts can be written.
+/// [`State`] of a step whose accounts can be written.
 fn accounts(written: Option<&Written>) -> State {
     match written {
         None => State::Progressing("its accounts have not been read yet".to_owned()),
@@ -123,7 +123,7 @@ fn accounts(written: Option<&Written>) -> State {
     }
 }
 
-/// The state of a step for which nothing is to be done.
+/// [`State`] of a step without actions.
 fn at_rest(
     graph: &Graph,
     step: &Step,
@@ -168,7 +168,7 @@ fn namespace(object: &Json) -> &str {
     namespace.and_then(Json::as_str).unwrap_or_default()
 }
 
-/// The command of a task.
+/// Command of a task.
 fn command(job: &Json) -> String {
     let words = job.pointer("/spec/template/spec/containers/0/command");
     let words = words.and_then(Json::as_array).into_iter().flatten();
@@ -188,7 +188,7 @@ fn command(job: &Json) -> String {
     }
 }
 
-/// True if these actions restart a program that runs.
+/// True if these [`Action`]s restart a running program.
 fn restarts(actions: &[Action]) -> bool {
     let mut actions = actions.iter();
     actions.any(|it| {
@@ -199,7 +199,7 @@ fn restarts(actions: &[Action]) -> bool {
     })
 }
 
-/// A workload that is being replaced by its controller, for which nothing is to be done.
+/// Workload under replacement by its controller, without actions in the plan.
 pub(super) fn rolling(plan: &Plan, observed: &Observed<'_>, graph: &Graph) -> Option<String> {
     let steps = graph.steps.iter().zip(&plan.steps);
     let quiet = steps.filter(|(_, planned)| planned.actions.is_empty());

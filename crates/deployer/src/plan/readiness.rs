@@ -1,4 +1,4 @@
-//! Whether what a step needs is ready, read from the objects.
+//! Readiness of needed steps, read from the objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::{Observed, Plan};
 use crate::desired::{Graph, Step};
 use crate::object::{ObjectKind, Reference};
 
-/// Sets what each step with something to do waits for.
+/// Sets the waits of each step with actions.
 pub(super) fn waits(graph: &Graph, plan: &mut Plan, observed: &Observed<'_>) {
     let busy: BTreeSet<&str> = plan
         .steps
@@ -42,7 +42,7 @@ pub(super) fn waits(graph: &Graph, plan: &mut Plan, observed: &Observed<'_>) {
     }
 }
 
-/// Why a step is not ready.
+/// Reason why a step is not ready.
 fn unready(step: &Step, observed: &Observed<'_>) -> Option<String> {
     if step.objects.is_empty() && !step.writes.is_empty() {
         return Some(unknown(&step.name));
@@ -54,12 +54,12 @@ fn unready(step: &Step, observed: &Observed<'_>) -> Option<String> {
     })
 }
 
-/// That it is not known whether a step is ready.
+/// Message for a step whose readiness is unknown.
 pub(super) fn unknown(step: &str) -> String {
     format!("{step}: not known here")
 }
 
-/// Why an object is not ready.
+/// Reason why an object is not ready.
 pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
     if there
         .pointer("/metadata/deletionTimestamp")
@@ -134,7 +134,7 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
     }
 }
 
-/// The labels of the nodes of a DaemonSet, as users write them.
+/// Labels of the nodes of a DaemonSet, as written by users.
 fn labels(there: &Json) -> String {
     let selector = there.pointer("/spec/template/spec/nodeSelector");
     let labels = selector.and_then(Json::as_object).into_iter().flatten();
@@ -155,7 +155,7 @@ fn holds(object: &Json, kind: &str) -> bool {
     conditions.any(|it| it["type"] == kind && it["status"] == "True")
 }
 
-/// True if the Pods of a program are being replaced, after it has been ready once.
+/// True if the Pods of a program are being replaced, after the program was ready once.
 pub(super) fn is_rolling(reference: &Reference, there: &Json) -> bool {
     let number = |path: &str| there.pointer(path).and_then(Json::as_i64).unwrap_or(0);
     let seen = number("/status/observedGeneration");

@@ -1,4 +1,4 @@
-//! What of this cloud is no longer wanted.
+//! Unwanted objects of this cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::desired::{CONFIGURES, Graph, STEP};
 use crate::held::{SECRETS, UID};
 use crate::object::{ObjectKind, Reference};
 
-/// What is deleted, in the reverse order of the steps, and what is kept.
+/// Deleted objects, in the reverse order of the steps, and kept ones.
 pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>, Vec<Reference>) {
     let desired: BTreeSet<&Reference> = graph.objects().map(|(_, it)| it.reference()).collect();
     let unwanted = observed.objects.iter().filter(|(reference, object)| {
@@ -42,7 +42,7 @@ pub(super) fn removed(graph: &Graph, observed: &Observed<'_>) -> (Vec<Reference>
     (references(deleted), references(kept))
 }
 
-/// True if an object holds what cannot be made again.
+/// True if an object has data that cannot be made again.
 pub(super) fn is_data(reference: &Reference) -> bool {
     match reference.kind {
         ObjectKind::PersistentVolumeClaim => true,
@@ -51,8 +51,8 @@ pub(super) fn is_data(reference: &Reference) -> bool {
     }
 }
 
-/// Of each configuration file that is still desired, the newest former content: Pods that end may still mount it, and
-/// it is what one goes back to.
+/// Newest former content of each desired configuration file: ending Pods may still mount the file, and a return to the
+/// former configuration needs it.
 fn last_configuration<'a>(
     graph: &Graph,
     unwanted: &[(&'a Reference, &Json)],
@@ -76,8 +76,8 @@ fn last_configuration<'a>(
     newest.into_values().map(|(_, it)| it).collect()
 }
 
-/// Configuration files of DaemonSets with Pods of a former template, which are replaced when a person deletes them: they may have
-/// any of the former contents.
+/// Configuration files of DaemonSets with Pods of a former template, replaced only when a person deletes the Pods: such
+/// Pods may have any of the former contents.
 fn behind<'a>(graph: &'a Graph, observed: &Observed<'_>) -> BTreeSet<(ObjectKind, &'a str)> {
     let count = |there: &Json, field: &str| there["status"][field].as_u64().unwrap_or_default();
     let behind = graph.objects().filter(|(_, object)| {
@@ -97,9 +97,9 @@ fn behind<'a>(graph: &'a Graph, observed: &Observed<'_>) -> BTreeSet<(ObjectKind
     files.collect()
 }
 
-/// What is left of a cloud with this uid, in groups that are deleted one after the other: first the steps that no other
-/// needs, then those that only these needed, and so on; with `purge`, volumes, passwords and keys at the end. Passwords
-/// come last, because they tell the uid.
+/// Objects left of a cloud with this uid, in groups to delete one after the other: first the steps without dependents,
+/// then the steps needed by the first group alone, and so on; with `purge`, volumes, passwords and keys at the end.
+/// Passwords come last, because their Secret has the uid.
 pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<Vec<Reference>> {
     let depths = depths(graph);
     let mut groups: BTreeMap<Option<usize>, Vec<Reference>> = BTreeMap::new();
@@ -127,7 +127,7 @@ pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<V
     all
 }
 
-/// Of each step, how many come after it, one needing the other: 0 if no step needs it.
+/// Length of the longest chain of dependents of each step: 0 if no step needs it.
 fn depths(graph: &Graph) -> BTreeMap<&str, usize> {
     let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
     // Each step comes after those that it needs.

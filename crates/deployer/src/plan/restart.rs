@@ -1,4 +1,4 @@
-//! Which workloads restart, and why.
+//! Restarted workloads, with the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ fn causes_of(change: &Change, graph: &Graph, observed: &Observed<'_>) -> Vec<Str
     vec![format!("{}: {from} → {to}", change.path)]
 }
 
-/// The options that differ between the files of two ConfigMaps.
+/// Different options in the files of two ConfigMaps.
 fn options(old: &Json, new: &Json) -> Vec<String> {
     let (old, new) = (parsed(old), parsed(new));
     let names: BTreeSet<_> = old.keys().chain(new.keys()).collect();

@@ -1,4 +1,4 @@
-//! The first cause why a cloud, a step or an object is not ready, in words.
+//! First cause why a cloud, a step or an object is not ready, in words.
 
 use std::collections::BTreeMap;
 
@@ -10,74 +10,74 @@ use crate::accounts::Written;
 use crate::desired::{Graph, Step};
 use crate::object::Reference;
 
-/// What the controller has reported in the status of a cloud.
+/// Report of the controller in the status of a cloud.
 #[derive(Clone, Debug, Default)]
 pub struct Reported {
-    /// Why it does nothing at all: the cloud is paused, or its parameters are rejected.
+    /// Reason why the controller does nothing at all: the cloud is paused, or its parameters are rejected.
     pub stopped: Option<String>,
-    /// A write that the API server has rejected.
+    /// Write rejected by the API server.
     pub rejection: Option<String>,
-    /// What it knows of the stores of accounts, by step.
+    /// Knowledge about the stores of accounts, by step.
     pub accounts: BTreeMap<String, Written>,
 }
 
-/// What is known of a cloud.
+/// Known facts of a cloud.
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
-    /// What is desired.
+    /// Desired steps.
     pub graph: &'a Graph,
-    /// What leads there.
+    /// [`Plan`] for the desired steps.
     pub plan: &'a Plan,
-    /// Every object in its namespace of the kinds that a cloud has.
+    /// Every object in the namespace of a kind in clouds.
     pub objects: &'a [Json],
-    /// The Pods there.
+    /// Pods in the namespace.
     pub pods: &'a [Json],
-    /// The nodes of the cluster.
+    /// Nodes of the cluster.
     pub nodes: &'a [Json],
-    /// The names of the storage classes of the cluster; `None` if they must not be read.
+    /// Names of the storage classes of the cluster; `None` without permission to list them.
     pub classes: Option<&'a [String]>,
-    /// What the controller has reported.
+    /// Report of the controller.
     pub reported: &'a Reported,
 }
 
-/// Why something is not ready.
+/// Reasons why an object is not ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Why {
-    /// What was asked about: the name of a step, a node, or `the cloud`.
+    /// Object of the question: the name of a step, a node, or `the cloud`.
     pub object: String,
-    /// The first causes: none if it is ready. That of a step is one.
+    /// First [`Cause`]s: none if ready, a single one for a step.
     pub causes: Vec<Cause>,
 }
 
-/// A first cause.
+/// First cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// What it is.
+    /// [`Reason`] of the cause.
     pub reason: Reason,
-    /// Of what: `nova-api`, `task nova-schema-3f2a`, `node node-0`.
+    /// Object of the problem: `nova-api`, `task nova-schema-3f2a`, `node node-0`.
     pub of: String,
-    /// What is wrong with that, such as `fails`.
+    /// Problem, such as `fails`.
     pub problem: String,
-    /// Since when, RFC 3339.
+    /// Start of the problem, RFC 3339.
     pub since: Option<String>,
-    /// The details: last lines of a log, a missing label.
+    /// Details: last lines of a log, a missing label.
     pub detail: Option<String>,
-    /// What to do.
+    /// Next step for the user.
     pub advice: Option<String>,
-    /// The steps that wait for it, in their order.
+    /// Steps waiting for the object, in their order.
     pub waiting: Vec<String>,
 }
 
-/// What a cause is.
+/// Type of a [`Cause`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Reason {
-    /// The controller leaves the cloud as it is, or rejects it.
+    /// The controller leaves the cloud as is, or rejects the parameters.
     Stopped,
-    /// Something of another has a wanted name.
+    /// An object of another owner has a wanted name.
     Conflict,
     /// A node does not answer.
     NodeGone,
-    /// No node fits.
+    /// No node is suitable.
     NoNode,
     /// An image is on no node.
     ImageMissing,
@@ -87,18 +87,18 @@ pub enum Reason {
     TaskFailed,
     /// A program ends again and again.
     Crashing,
-    /// What is in RabbitMQ or Keystone cannot be written.
+    /// Accounts in RabbitMQ or Keystone cannot be written.
     AccountsNotWritten,
     /// Objects are not written.
     NotWritten,
-    /// It starts, works or restarts: nothing is wrong.
+    /// The object starts, works or restarts: no problem.
     Busy,
 }
 
-/// The first cause of the whole cloud, or of an object in it.
+/// First cause of the whole cloud, or of an object in the cloud.
 ///
 /// # Errors
-/// There is no object of the name: with those that there are.
+/// Message for an unknown object, with the names of the existing ones.
 pub fn why(situation: &Situation<'_>, object: Option<&str>) -> Result<Why, String> {
     let progress = super::progress(
         situation.graph,
@@ -136,16 +136,16 @@ pub fn why(situation: &Situation<'_>, object: Option<&str>) -> Result<Why, Strin
     })
 }
 
-/// The causes of the steps that are not ready.
+/// Causes of the unready steps.
 struct Roots<'a> {
     situation: &'a Situation<'a>,
     progress: &'a Progress,
-    /// The cause of each step that needs no other one that is not ready.
+    /// [`Cause`] of each unready step without unready needs.
     found: BTreeMap<String, Cause>,
 }
 
 impl Roots<'_> {
-    /// Every first cause, the worst ones first.
+    /// Every first [`Cause`], the worst ones first.
     fn causes(&mut self) -> Vec<Cause> {
         let situation = self.situation;
         let stopped = situation.reported.stopped.iter();
@@ -192,7 +192,7 @@ impl Roots<'_> {
         states.find(|(it, _)| it == name).map(|(_, state)| state)
     }
 
-    /// The steps at the beginning of what a step waits for: itself, if it waits for none.
+    /// First unready steps in the chain of needs of a step: the step itself without unready needs.
     fn roots<'a>(&self, step: &'a Step) -> Vec<&'a Step>
     where
         Self: 'a,
@@ -232,14 +232,14 @@ fn whole((reason, why): (Reason, &String)) -> Cause {
     }
 }
 
-/// The node of a name, which may have its kind before it.
+/// Node of a name, optionally preceded by its kind.
 fn node<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a Json> {
     let name = name.strip_prefix("node/").unwrap_or(name);
     let mut nodes = situation.nodes.iter();
     nodes.find(|it| it["metadata"]["name"] == name)
 }
 
-/// The step of a name: its own, that of an object, or that of a Pod, with or without the kind before it.
+/// [`Step`] by its name, the name of an object, or the name of a Pod, with or without the kind before the name.
 fn step<'a>(situation: &Situation<'a>, asked: &str) -> Result<&'a Step, String> {
     let (kind, name) = match asked.split_once(['/', ' ']) {
         Some((kind, name)) => (Some(kind.to_lowercase()), name),

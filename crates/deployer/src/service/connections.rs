@@ -1,21 +1,21 @@
-//! How many connections the programs of the cloud can have at the database.
+//! Maximum number of connections of the cloud's programs at the database.
 
 use super::Service;
 use crate::parameters::Parameters;
 
-/// Connections that a pool keeps, and those beyond them while there is work, by default.
+/// Default sizes of a pool: kept connections, and further ones under load.
 const POOL: (u64, u64) = (5, 50);
-/// Tasks, and the controller.
+/// Connections of tasks and the controller.
 const OTHERS: u64 = 50;
-/// The largest number that the server takes.
+/// Largest number accepted by the server.
 const LARGEST: u64 = 100_000;
-/// Databases of Nova: that of its API and those of two cells.
+/// Databases of Nova: one of its API and two of cells.
 const DATABASES_OF_NOVA: u64 = 3;
-/// Programs of Neutron beside its API and those for RPC: periodic work, and upkeep of OVN.
+/// Programs of Neutron besides its API and RPC workers: periodic work, and maintenance of OVN.
 const WORKERS_OF_NEUTRON: u64 = 2;
 
-/// Connections that all pools together can open: each process has one pool for each of its databases. The number goes up in powers of two, so that another
-/// number of processes rarely restarts the server.
+/// Maximum of connections open in all pools together: each process has one pool for each database. The number is
+/// rounded up to a power of two, so that another number of processes rarely restarts the server.
 pub(super) fn most(parameters: &Parameters) -> u64 {
     let of_services: u64 = Service::ALL
         .into_iter()
@@ -50,7 +50,7 @@ fn pools(parameters: &Parameters, service: Service) -> u64 {
     }
 }
 
-/// Connections of one pool. A size of zero, and a negative number beyond it, are no limit.
+/// Connections of one pool. A size of zero, and a negative overflow, mean no limit.
 fn pool(parameters: &Parameters, service: Service) -> u64 {
     let sections: &[&str] = match service {
         Service::Nova => &["database", "api_database"],
@@ -72,12 +72,12 @@ fn pool(parameters: &Parameters, service: Service) -> u64 {
     sections.iter().map(of).max().unwrap_or(POOL.0 + POOL.1)
 }
 
-/// An option that the parameters set to a whole number.
+/// Option set to a whole number in the parameters.
 fn number(parameters: &Parameters, service: Service, section: &str, name: &str) -> Option<u64> {
     text(parameters, service, section, name)?.parse().ok()
 }
 
-/// An option that the parameters set.
+/// Option set in the parameters.
 fn text(parameters: &Parameters, service: Service, section: &str, name: &str) -> Option<String> {
     let value = parameters.service(service).config.get(section)?.get(name)?;
     Some(

@@ -1,118 +1,118 @@
-//! What a service consists of, as data. `desired` makes Kubernetes objects of it.
+//! Components of a service, as data. `desired` makes Kubernetes objects of a [`Definition`].
 
 use crate::object::Password;
 use crate::parameters::Parameters;
 
-/// Where an image has the services from PyPI: its programs are in the path, uWSGI is Debian's.
+/// Virtual environment of the services from PyPI: its programs are in the path, uWSGI is Debian's.
 const ENVIRONMENT: &str = "/opt/openstack";
 
-/// A service: what it needs from others, and what runs.
+/// Service: needs from other services, and programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definition {
-    /// Its name.
+    /// Name.
     pub(crate) name: &'static str,
-    /// Its databases, on which the account of its name has all rights.
+    /// Databases; the account with the name of the service has all rights on each.
     pub(crate) databases: Vec<&'static str>,
-    /// True if it has a virtual host and an account in the message broker.
+    /// True if the service has a virtual host and an account in the message broker.
     pub(crate) messaging: bool,
-    /// True if it has an account in Keystone.
+    /// True if the service has an account in Keystone.
     pub(crate) account: bool,
-    /// What others find in the catalogue.
+    /// [`Entry`]s in the catalogue.
     pub(crate) catalogue: Vec<Entry>,
-    /// Its addresses.
+    /// [`Address`]es.
     pub(crate) addresses: Vec<Address>,
-    /// IP addresses of nodes on which its addresses are, too.
+    /// IP addresses of nodes that serve the addresses, too.
     pub(crate) external: Vec<String>,
-    /// Its volumes.
+    /// [`Volume`]s.
     pub(crate) volumes: Vec<Volume>,
-    /// What runs once.
+    /// [`Task`]s, which run once.
     pub(crate) tasks: Vec<Task>,
-    /// What runs always.
+    /// [`Workload`]s, which run always.
     pub(crate) workloads: Vec<Workload>,
 }
 
-/// A service in the catalogue of Keystone.
+/// Service in the catalogue of Keystone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// Its type, such as `compute`.
+    /// Type, such as `compute`.
     pub(crate) kind: &'static str,
-    /// Its name.
+    /// Name.
     pub(crate) name: &'static str,
-    /// The URL inside the cluster.
+    /// URL inside the cluster.
     pub(crate) url: &'static str,
 }
 
-/// A Kubernetes Service.
+/// Kubernetes Service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
-    /// Its name: other services connect to it.
+    /// Name, to which other services connect.
     pub(crate) name: &'static str,
-    /// The workload behind it.
+    /// [`Workload`] behind the address.
     pub(crate) workload: &'static str,
-    /// Names and numbers of its ports.
+    /// Names and numbers of the ports.
     pub(crate) ports: &'static [(&'static str, u16)],
-    /// True if each replica has a name of its own, from before it is ready.
+    /// True if each replica has a name of its own, even before ready.
     pub(crate) replicas: bool,
-    /// Who may connect to it.
+    /// Permitted [`Callers`].
     pub(crate) callers: Callers,
 }
 
-/// Who may connect to an address.
+/// Programs that may connect to an [`Address`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Callers {
-    /// Users, and programs outside of the cloud: it asks for a token or a login.
+    /// Users, and programs outside of the cloud: the service requires a token or a login.
     Anyone,
-    /// The programs whose configuration names it: it holds data of the cloud.
+    /// Programs with the address in their configuration: the service has data of the cloud.
     Readers,
 }
 
-/// A volume that outlives its Pods.
+/// Volume that outlives its Pods.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Volume {
     /// Name of the claim.
     pub(crate) name: &'static str,
-    /// Its size.
+    /// Size.
     pub(crate) size: &'static str,
 }
 
-/// What runs once, as a Job that is named by its content.
+/// Program that runs once, as a Job named by a digest of the content.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
-    /// Its name, which is the name of its step.
+    /// Name, also of the step.
     pub(crate) name: &'static str,
-    /// What runs.
+    /// Program.
     pub(crate) run: Run,
-    /// The steps before it.
+    /// Steps before this one.
     pub(crate) needs: Vec<&'static str>,
-    /// True if it runs again for another image.
+    /// True if the task runs again for another image.
     pub(crate) repeat: bool,
 }
 
-/// What runs always.
+/// Program that runs always.
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
-    /// Its name, which is the name of its step.
+    /// Name, also of the step.
     pub(crate) name: &'static str,
-    /// What makes it a StatefulSet; without it, it is a Deployment of one replica.
+    /// Settings of a StatefulSet; a Deployment of one replica if `None`.
     pub(crate) stateful: Option<Stateful>,
-    /// What runs.
+    /// Program.
     pub(crate) run: Run,
-    /// Names and numbers of the ports on which it listens.
+    /// Names and numbers of the ports.
     pub(crate) ports: &'static [(&'static str, u16)],
-    /// How the kubelet finds out whether it is ready.
+    /// [`Probe`] of readiness.
     pub(crate) ready: Probe,
-    /// How the kubelet finds out whether it has to be restarted; none when a program that hangs cannot be recognized.
+    /// [`Probe`] of liveness; none if a hanging program cannot be recognized.
     pub(crate) alive: Option<Probe>,
-    /// The steps before it.
+    /// Steps before this one.
     pub(crate) needs: Vec<&'static str>,
 }
 
 /// Fields of a StatefulSet that a Deployment lacks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stateful {
-    /// The address that names its replicas.
+    /// Address with the names of the replicas.
     pub(crate) address: &'static str,
-    /// Their number.
+    /// Number of replicas.
     pub(crate) replicas: u32,
     /// Pod management policy: `Parallel` if true, else `OrderedReady`.
     pub(crate) parallel: bool,
@@ -132,47 +132,47 @@ impl Stateful {
 /// A program with its files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// The command. It never holds a secret.
+    /// Command, without any secret.
     pub(crate) command: Vec<String>,
-    /// The user of the package, whose number is that of the image.
+    /// User of the package; the image has its number.
     pub(crate) user: &'static str,
     /// Configuration files.
     pub(crate) files: Vec<File>,
-    /// Directories of keys: the Secret, and where it is.
+    /// Directories of keys: the Secret, and the path.
     pub(crate) keys: Vec<(String, &'static str)>,
-    /// Writable directories that end with the Pod.
+    /// Writable directories, deleted with the Pod.
     pub(crate) scratch: Vec<&'static str>,
-    /// Claims, and where they are.
+    /// Claims, and their paths.
     pub(crate) volumes: Vec<(&'static str, &'static str)>,
-    /// Claims of the user, and where they are.
+    /// Claims of the user, and their paths.
     pub(crate) claims: Vec<(String, &'static str)>,
     /// Environment variables.
     pub(crate) environment: Vec<(&'static str, Variable)>,
-    /// Access to its node. A workload with it is a DaemonSet on the compute nodes.
+    /// Access to the node, which makes the workload a DaemonSet on the compute nodes.
     pub(crate) host: Option<Host>,
 }
 
-/// Access of a program to its node, beside that of every Pod. It runs as root there.
+/// Access of a program to its node, beyond the access of every Pod. The program runs as root.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Host {
-    /// Directories of the node, which outlive the Pod, and where they are in the container.
+    /// Directories of the node, which outlive the Pod, and their paths in the container.
     pub(crate) directories: Vec<(String, &'static str)>,
-    /// True if it is in the network namespace of the node.
+    /// True for the network namespace of the node.
     pub(crate) network: bool,
-    /// True if it sees the processes of the node.
+    /// True if the program sees the processes of the node.
     pub(crate) processes: bool,
-    /// Its rights.
+    /// [`Rights`] on the node.
     pub(crate) rights: Rights,
-    /// A command before it ends.
+    /// Command run before the end of the program.
     pub(crate) ending: &'static [&'static str],
 }
 
-/// The rights of a program on its node.
+/// Rights of a program on its node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rights {
-    /// These capabilities.
+    /// Capabilities.
     Capabilities(&'static [&'static str]),
-    /// All.
+    /// All rights.
     All,
 }
 
@@ -182,57 +182,57 @@ impl Default for Rights {
     }
 }
 
-/// The value of an environment variable.
+/// Value of an environment variable.
 #[derive(Clone, Debug)]
 pub(crate) enum Variable {
-    /// A text, in which `$(NAME)` is an earlier variable.
+    /// Text, with `$(NAME)` for an earlier variable.
     Text(String),
     /// A field of the Pod.
     Field(&'static str),
-    /// The password of an account, such as `identity-admin`.
+    /// [`Password`] of an account, such as `identity-admin`.
     Account(&'static str),
-    /// A database of OVN: the cluster IP of the Service of this name, which the kubelet knows, and its port.
+    /// Database of OVN: the cluster IP of the Service of this name, provided by the kubelet, and the port.
     Database(&'static str, u16),
 }
 
-/// A configuration file: an immutable object that is named by its content, and where it is mounted.
+/// Configuration file: an immutable object with a digest of its content in the name, and the path of the mount.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
-    /// Begin of the name of the object; a digest follows.
+    /// First part of the object's name, before a digest.
     pub(crate) object: String,
-    /// The path in the container.
+    /// Path in the container.
     pub(crate) path: String,
-    /// What it contains.
+    /// [`Content`] of the file.
     pub(crate) content: Content,
 }
 
 /// The content of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Content {
-    /// Without secrets: a ConfigMap.
+    /// Content without secrets, in a ConfigMap.
     Public(String),
-    /// With secrets: a Secret.
+    /// Content with secrets, in a Secret.
     Secret(Password),
 }
 
-/// How the kubelet asks a program.
+/// Request of the kubelet to a program.
 #[derive(Clone, Debug)]
 pub(crate) enum Probe {
-    /// A GET of the path on the port of this name is answered with a status below 400.
+    /// A GET of the path on the port of this name has a status below 400.
     Http(&'static str, &'static str),
-    /// The same, asked for as this host.
+    /// As [`Probe::Http`], with this host in the request.
     Page(&'static str, &'static str, &'static str),
-    /// The same by TLS, without a look at the certificate.
+    /// As [`Probe::Http`] over TLS, without a check of the certificate.
     Https(&'static str, &'static str),
     /// The port of this name accepts connections.
     Tcp(&'static str),
-    /// Who connects to this port and says these bytes is answered with bytes that begin with those; both in hexadecimal.
+    /// These bytes, sent to this port, are answered with bytes beginning with the last ones; both in hexadecimal.
     Answers(u16, &'static str, &'static str),
     /// The command succeeds.
     Command(&'static [&'static str]),
-    /// The program has an established connection to each of these ports of others.
+    /// The program has an established connection to each of these ports of other programs.
     Connected(&'static [u16]),
-    /// It has also made this file.
+    /// As [`Probe::Connected`], and the program has made this file.
     Announced(&'static str, &'static [u16]),
 }
 
@@ -255,21 +255,21 @@ impl File {
         }
     }
 
-    /// The name of the file, which is the key in the object.
+    /// Name of the file, also the key in the object.
     pub(crate) fn key(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// A command from its words.
+/// Command, from words.
 pub(crate) fn command(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Seconds after which a process that answers one request for so long is ended, below the patience of the edge.
+/// Limit for one request in seconds, below the timeout of the edge: uWSGI then ends the process.
 const LONGEST: &str = "540";
 
-/// The API of a workload in uWSGI on this port. A request that is under way when the Pod ends is answered.
+/// Command of uWSGI for the API of a workload on this port. A running request is answered before the Pod ends.
 pub(super) fn uwsgi(parameters: &Parameters, workload: &str, port: u16) -> Vec<String> {
     let mut words = command(&["uwsgi", "--plugin", "python3", "--http-socket"]);
     words.push(format!("0.0.0.0:{port}"));

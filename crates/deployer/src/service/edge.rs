@@ -1,5 +1,6 @@
-//! The edge: nginx, which ends TLS and passes each request on to what its port is of. It has the standard port of every
-//! API, and 443 for the dashboard, on the addresses of the control nodes, by a Service with these as external IPs: Pods need no rights on their nodes.
+//! Edge: nginx, which terminates TLS and forwards each request to the service of the port. The edge has the standard
+//! port of every API, and 443 for the dashboard, on the addresses of the control nodes, by a Service with these as
+//! external IPs: Pods need no rights on their nodes.
 
 use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, command};
 use crate::certificate;
@@ -8,7 +9,7 @@ use crate::held::{GIVEN, Held};
 use crate::parameters::{Exposure, Mode, Parameters};
 
 const USER: &str = "edge";
-/// The ports of the Pod.
+/// Ports of the Pod.
 const PORTS: &[(&str, u16)] = &[
     ("identity", 5000),
     ("consoles", 6080),
@@ -18,7 +19,7 @@ const PORTS: &[(&str, u16)] = &[
     ("image", 9292),
     ("network", 9696),
 ];
-/// The same on the addresses of nodes. Without privileges a Pod has no port below 1024.
+/// Ports on the addresses of nodes. Without privileges a Pod has no port below 1024.
 const SERVED: &[(&str, u16)] = &[
     ("identity", 5000),
     ("consoles", 6080),
@@ -28,7 +29,7 @@ const SERVED: &[(&str, u16)] = &[
     ("image", 9292),
     ("network", 9696),
 ];
-/// The Service behind each port, in the same order, with its port.
+/// Service behind each port, in the same order, with its port.
 const BEHIND: [&str; 7] = [
     "keystone:5000",
     "nova-novncproxy:6080",
@@ -38,19 +39,19 @@ const BEHIND: [&str; 7] = [
     "glance:9292",
     "neutron:9696",
 ];
-/// The directory of the certificate and its key.
+/// Directory of the certificate and its key.
 const TLS: &str = "/etc/edge/tls";
 const CONFIGURATION: &str = "/etc/edge/nginx.conf";
-/// The step that writes it.
+/// Step that writes the certificate.
 pub(crate) const CERTIFICATE: &str = "certificate";
-/// nginx answers what it has begun when it is told to quit; on SIGTERM it would cut it off.
+/// Shell wrapper: on a quit signal nginx finishes running requests; SIGTERM would cut requests off.
 const RUN: &str = "nginx -e stderr -c /etc/edge/nginx.conf & child=$!
 trap 'kill -QUIT $child' TERM
 wait $child
 wait $child";
 
-/// What is the same for every port. A path with a variable is read for each connection: a certificate that is renewed
-/// needs no restart. There is no log of requests: URLs of consoles have their tokens.
+/// Configuration common to every port. nginx reads a path with a variable for each connection, so a renewed certificate
+/// needs no restart. Requests are not logged: URLs of consoles have tokens.
 const COMMON: &str = "daemon off;
 worker_processes 2;
 pid /tmp/nginx.pid;
@@ -94,33 +95,33 @@ http {
     proxy_set_header X-Forwarded-Prefix '';
     proxy_set_header Forwarded '';
 ";
-/// What the kubelet asks on the port of the dashboard. Nothing behind the edge is needed for the answer.
+/// Probe on the port of the dashboard, answered without any service behind the edge.
 const ANSWERS: Probe = Probe::Https("dashboard", "/.edge");
 const ANSWER: &str = "        location = /.edge {
             return 204;
         }
 ";
-/// Images pass through, and are not kept here until they are complete.
+/// Images are streamed, instead of buffered until complete.
 const STREAMED: &str = "        proxy_buffering off;
         proxy_request_buffering off;
 ";
-/// A console is a connection of hours.
+/// Timeout of a console, whose connection lasts hours.
 const LONG: &str = "        proxy_read_timeout 12h;
         proxy_send_timeout 12h;
 ";
 
-/// The ports of the cloud on the addresses of nodes.
+/// Ports of the cloud on the addresses of nodes.
 pub fn ports() -> impl Iterator<Item = u16> {
     SERVED.iter().map(|(_, port)| *port)
 }
 
-/// The exposure of a cloud with an edge.
+/// [`Exposure`] of a cloud with an edge.
 pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
     let exposure = parameters.exposure.as_ref()?;
     (exposure.mode == Mode::Edge).then_some(exposure)
 }
 
-/// The URL that users find for one inside the cluster.
+/// URL for users, from a URL inside the cluster.
 pub(crate) fn public(parameters: &Parameters, internal: &str) -> String {
     let outside = of(parameters).and_then(|exposure| {
         let (_, rest) = internal.strip_prefix("http://")?.split_once(':')?;
@@ -129,10 +130,10 @@ pub(crate) fn public(parameters: &Parameters, internal: &str) -> String {
     outside.unwrap_or_else(|| internal.to_owned())
 }
 
-/// What the edge consists of.
+/// [`Definition`] of the edge.
 ///
 /// # Errors
-/// Why there is no certificate.
+/// Reason why there is no certificate.
 pub(super) fn definition(
     cloud: &Cloud,
     held: &Held,

@@ -1,5 +1,5 @@
-//! Imaginary hypervisors (`compute.driver: Fake`): real nova-compute services whose guests are entries in memory, and a
-//! stand-in for their ovn-controllers, by which ports become ACTIVE. No packet flows.
+//! Imaginary hypervisors (`compute.driver: Fake`): real nova-compute services with guests as entries in memory, and a
+//! stand-in for their ovn-controllers, which makes ports ACTIVE. No packet flows.
 
 use super::Service;
 use super::definition::{
@@ -13,24 +13,24 @@ use crate::held::Held;
 use crate::parameters::{Driver, Fake, Parameters};
 use crate::release::Release;
 
-/// The name of the StatefulSet, and with a number that of each hypervisor; with guests that of the DaemonSet.
+/// Name of the StatefulSet, and, with a number, of each hypervisor; with guests, name of the DaemonSet.
 pub(crate) const COMPUTE: &str = "nova-compute";
-/// Where programs of ours are in a container.
+/// Paths of this crate's programs in a container.
 const COMPUTE_PROGRAM: &str = "/opt/ferrostack/compute.py";
 const CHASSIS_PROGRAM: &str = "/opt/ferrostack/chassis.py";
 const ZONES_PROGRAM: &str = "/opt/ferrostack/zones.py";
-/// The file that says that a nova-compute has its records.
+/// File made by nova-compute once its records exist.
 const STARTED: &str = "/var/lib/nova/started";
-/// The schema of the southbound database, which the stand-in needs.
+/// Schema of the southbound database, for the stand-in.
 const SCHEMA: &str = "/usr/share/ovn/ovn-sb.ovsschema";
-/// A host that is not mapped to a cell gets no servers.
+/// Command to map new hosts to a cell: other hosts get no servers.
 const DISCOVER: &str = "nova-manage cell_v2 discover_hosts || exit
 nova-manage cell_v2 list_hosts >/tmp/hosts || exit
 for host; do
 grep -Eq \"\\| $host +\\|\" /tmp/hosts || { echo \"$host has no record in the cell\" >&2; exit 1; }
 done";
 
-/// What Nova needs for such hypervisors.
+/// Options of Nova for such hypervisors.
 pub(super) fn compute_options(config: &mut Config) {
     config.derive(
         "DEFAULT",
@@ -50,7 +50,7 @@ pub(super) fn compute_options(config: &mut Config) {
     config.preset("DEFAULT", "service_down_time", "120", why);
 }
 
-/// What Neutron needs for them.
+/// Options of Neutron for such hypervisors.
 pub(super) fn network_options(config: &mut Config) {
     let why = "the stand-ins for ovn-controller report only when northd asks";
     config.preset("DEFAULT", "agent_down_time", "3600", why);
@@ -65,7 +65,7 @@ fn hosts(fake: &Fake) -> impl Iterator<Item = (String, &str)> {
     })
 }
 
-/// The name by which the replicas are found.
+/// [`Address`] with the names of the replicas.
 pub(super) fn address() -> Address {
     Address {
         name: COMPUTE,
@@ -76,7 +76,7 @@ pub(super) fn address() -> Address {
     }
 }
 
-/// The hypervisors.
+/// [`Workload`] of the hypervisors.
 pub(super) fn computes(cloud: &Cloud, held: &Held, fake: &Fake) -> Workload {
     let mut files = Service::Nova.files(cloud, held, Some(COMPUTE));
     let program = include_str!("../../programs/compute.py");
@@ -108,7 +108,7 @@ pub(super) fn computes(cloud: &Cloud, held: &Held, fake: &Fake) -> Workload {
     }
 }
 
-/// What has to be done with the hypervisors when they have reported: the map of cells, then the zones.
+/// [`Task`]s after the first report of the hypervisors: the map of cells, then the zones.
 pub(super) fn tasks(cloud: &Cloud, held: &Held, fake: &Fake) -> Vec<Task> {
     let mut discover = command(&["/bin/sh", "-c", DISCOVER, "discover"]);
     discover.extend(hosts(fake).map(|(host, _)| host));
@@ -154,7 +154,7 @@ fn zones(cloud: &Cloud, held: &Held, fake: &Fake) -> Task {
     }
 }
 
-/// The stand-in for the ovn-controllers of all hypervisors.
+/// [`Workload`] of the stand-in for the ovn-controllers of all hypervisors.
 pub(super) fn chassis(cloud: &Cloud, fake: &Fake) -> Workload {
     let physical = cloud.parameters.network.physical.iter();
     let mappings: Vec<String> = physical.map(|it| format!("{0}:br-{0}", it.name)).collect();
@@ -190,7 +190,7 @@ pub(super) fn chassis(cloud: &Cloud, fake: &Fake) -> Workload {
     }
 }
 
-/// The imaginary hypervisors of a cloud, if it has some.
+/// [`Fake`] hypervisors of a cloud, if any.
 pub(super) fn of(parameters: &Parameters) -> Option<&Fake> {
     let compute = parameters.compute.as_ref()?;
     (compute.driver == Driver::Fake).then_some(&compute.fake)

@@ -10,7 +10,7 @@ use crate::held::Held;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
-/// The configuration.
+/// [`Config`] of Glance.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
@@ -51,7 +51,7 @@ const USER: &str = "glance";
 const PORTS: &[(&str, u16)] = &[("http", 9292)];
 const VOLUME: &str = "glance-images";
 
-/// What Glance consists of.
+/// [`Definition`] of Glance.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let release = cloud.parameters.release;
     let directory = Service::Glance.directory(release);

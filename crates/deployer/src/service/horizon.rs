@@ -1,4 +1,4 @@
-//! Horizon: the dashboard in the browser. It has no data of its own, and no account: users log in at Keystone with theirs.
+//! Horizon: the dashboard in the browser, without data or an account of its own: users log in at Keystone with theirs.
 
 mod settings;
 
@@ -8,15 +8,15 @@ use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload
 use crate::cloud::Cloud;
 use crate::held::Held;
 
-/// The user that the package makes.
+/// User made by the package.
 const USER: &str = "horizon";
-/// The name by which the edge and the kubelet ask for it.
+/// Host name for the requests of the edge and the kubelet.
 const NAME: &str = "horizon";
 const PORTS: &[(&str, u16)] = &[("http", 8080)];
-/// The port of its Service: without privileges a Pod has none below 1024.
+/// Port of its Service: without privileges a Pod has none below 1024.
 const SERVED: &[(&str, u16)] = &[("http", 80)];
 
-/// What Horizon consists of.
+/// [`Definition`] of Horizon.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let mut words = uwsgi(&cloud.parameters, NAME, 8080);
     // The files that were compressed when the image was built.

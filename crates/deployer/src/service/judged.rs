@@ -1,4 +1,4 @@
-//! Options of the user, held against the table of the release.
+//! Options of the user, checked by the table of the release.
 
 use std::collections::BTreeMap;
 
@@ -10,19 +10,19 @@ use crate::parameters::Parameters;
 use crate::project::Service;
 use crate::release::Release;
 
-/// An option of the user that is accepted, by its current name.
+/// Accepted option of the user, by its current name.
 pub(crate) struct Accepted {
     pub(crate) section: String,
     pub(crate) name: String,
     pub(crate) value: Value,
 }
 
-/// The options of the user that are accepted.
+/// Options of the user that are [`Accepted`].
 pub(super) fn accepted(service: Service, parameters: &Parameters) -> Vec<Accepted> {
     judge(service, parameters, |_| ())
 }
 
-/// Holds the options against the table of the release: reports findings, and returns what is accepted.
+/// Checks the options by the table of the release: reports each [`Finding`], and returns the accepted options.
 pub(crate) fn judge(
     service: Service,
     parameters: &Parameters,
@@ -110,7 +110,7 @@ fn unknown(table: &Table, section: &str, name: &str, parameters: &Parameters) ->
     message
 }
 
-/// The release before this one, if the option was in it.
+/// [`Release`] before this one, if the option existed.
 fn dropped_since(release: Release, service: &str, section: &str, name: &str) -> Option<Release> {
     let mut releases = Release::ALL.into_iter();
     let before = releases.find(|it| it.next() == Some(release))?;

@@ -10,7 +10,7 @@ use crate::held::{CREDENTIAL, FERNET, Held};
 use crate::parameters::Parameters;
 use crate::release::Release;
 
-/// The configuration. Fernet and credential keys are Secrets, mounted as directories.
+/// [`Config`] of Keystone. Fernet and credential keys are Secrets, mounted as directories.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
@@ -57,7 +57,7 @@ const USER: &str = "keystone";
 const PORTS: &[(&str, u16)] = &[("http", 5000)];
 const URL: &str = "http://keystone:5000/v3";
 
-/// What Keystone consists of.
+/// [`Definition`] of Keystone.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let files = Service::Keystone.files(cloud, held, None);
     let run = |command: Vec<String>| Run {

@@ -12,10 +12,10 @@ use crate::parameters::{CpuMode, Libvirt, Parameters};
 const LIBVIRT: &str = "/opt/ferrostack/libvirt.sh";
 const COMPUTE: &str = "/opt/ferrostack/nova-compute.sh";
 const CONSOLES: &str = "/opt/ferrostack/nova-compute.py";
-/// Sections that no option table has: how programs of Nova get the rights of root, which they have.
+/// Path of the file with sections missing in the option table: commands that give Nova's helpers the rights of root.
 const RIGHTS: &str = "/etc/nova/nova.conf.d/60-rights.conf";
 
-/// Options of Nova for such hypervisors.
+/// Options of Nova for [`Libvirt`] hypervisors.
 pub(super) fn compute_options(config: &mut Config, libvirt: &Libvirt) {
     let field = "compute.driver";
     config.derive("DEFAULT", "compute_driver", "libvirt.LibvirtDriver", field);
@@ -56,7 +56,7 @@ pub(super) fn compute_options(config: &mut Config, libvirt: &Libvirt) {
     config.preset("scheduler", name, "30", why);
 }
 
-/// Programs of each compute node.
+/// [`Workload`]s of each compute node.
 pub(super) fn workloads(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Vec<Workload> {
     vec![libvirt(held), compute(cloud, held, parameters)]
 }
@@ -173,7 +173,7 @@ fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
     }
 }
 
-/// Rights of nova-compute: disks and consoles of guests, which are QEMU's, and ports.
+/// Capabilities of nova-compute: for disks and consoles of guests, owned by QEMU's user, and ports.
 const CAPABILITIES: &[&str] = &[
     "CHOWN",
     "DAC_OVERRIDE",
@@ -182,7 +182,7 @@ const CAPABILITIES: &[&str] = &[
     "NET_ADMIN",
 ];
 
-/// The sections of Nova's helpers: without sudo, which is in no image, and with no more capabilities than the Pod has.
+/// Sections of Nova's helpers: without sudo, which no image has, and with no more capabilities than the Pod.
 fn rights() -> String {
     let helper =
         "privsep-helper --config-file /etc/nova/nova.conf --config-dir /etc/nova/nova.conf.d";
@@ -202,7 +202,7 @@ fn rights() -> String {
     .join("\n")
 }
 
-/// The hypervisors with guests of a cloud, if it has some.
+/// [`Libvirt`] hypervisors of a cloud, if any.
 pub(super) fn of(parameters: &Parameters) -> Option<&Libvirt> {
     parameters.libvirt()
 }

@@ -1,17 +1,19 @@
-//! Options of where a program listens and with how many processes, which are the structure of the cloud or are read by nobody.
+//! Options for the address and the processes of a program: parts of the structure of the cloud, or options without a
+//! reader.
 //!
-//! uWSGI listens for the APIs, on the port to which their Service leads, and starts their processes.
+//! uWSGI listens for the APIs, on the target port of the Service, and starts their processes.
 
 use super::Service;
 use crate::release::Release;
 
-/// `glance-api` and zed's `neutron-server` listen themselves: elsewhere no Service would lead to them.
+/// Reason for `glance-api` and zed's `neutron-server`, which listen without uWSGI: no Service would lead to another
+/// port.
 const PORT: &str = "its Service leads to one address and port of the program";
-/// Read only by the programs that serve the API without uWSGI.
+/// Reason for options read only by programs that serve the API without uWSGI.
 const SOCKET: &str = "uWSGI listens in place of this program, where its Service leads to";
 const PROCESSES: &str = "uWSGI starts the processes of this program, which reads no number of them";
 
-/// Service, section, names, the releases in which it is so (empty: all), and why.
+/// Service, section, names, affected releases (empty: all), and the reason.
 type Row = (
     Service,
     &'static str,
@@ -91,7 +93,7 @@ const ROWS: [Row; 9] = [
     ),
 ];
 
-/// Why an option, by its current name, has no effect or leads nobody to the program.
+/// Reason why an option, by its current name, has no effect or makes the program unreachable.
 pub(crate) fn refused(
     service: Service,
     release: Release,

@@ -1,4 +1,4 @@
-//! MariaDB: the databases of all services. One replica on one volume.
+//! MariaDB: databases of all services. One replica on one volume.
 
 use super::connections;
 use super::definition::{
@@ -11,14 +11,14 @@ use crate::parameters::Parameters;
 
 const USER: &str = "mysql";
 const PORTS: &[(&str, u16)] = &[("mysql", PORT)];
-/// The port of the server.
+/// Port of the server.
 pub(super) const PORT: u16 = 3306;
 const DATA: &str = "/var/lib/mysql";
 const VOLUME: &str = "mariadb-data";
 
-/// The server's options. Services count on a transaction that may change what another one has changed since it began: with the
-/// isolation of snapshots, the default from 11.6 on, two first logins of a user in a day end in error 1020. Before, the server has
-/// no such option, and passes over it (`loose`).
+/// Options of the server. Services rely on transactions that may change rows changed by others meanwhile: with snapshot
+/// isolation, the default since 11.6, two first logins of a user in a day end in error 1020. Older servers without the
+/// option skip the line (`loose`).
 const OPTIONS: &str = "[mariadbd]
 datadir = /var/lib/mysql/data
 socket = /run/mysqld/mysqld.sock
@@ -34,11 +34,11 @@ max-allowed-packet = 64M
 innodb-buffer-pool-size = 256M
 ";
 
-/// Makes the directory of the database.
+/// Command to make the directory of the database.
 const INSTALL: &str = "mariadb-install-db --no-defaults --datadir=/var/lib/mysql/new \
 --auth-root-authentication-method=socket --auth-root-socket-user=mysql --skip-test-db";
 
-/// What MariaDB consists of; `databases` are those of all services, with the account that has all rights on each.
+/// [`Definition`] of MariaDB; `databases` are the databases of all services, each with the account that has all rights.
 pub(super) fn definition(
     parameters: &Parameters,
     held: &Held,
@@ -119,12 +119,12 @@ fn server(parameters: &Parameters, held: &Held) -> Workload {
     }
 }
 
-/// A node may hear of the server's address seconds after the server is ready, and rejects connections until then. What
-/// else is wrong is said by the second program.
+/// Command with a wait: a node may learn the server's address seconds after the server is ready, and rejects
+/// connections until then. The second program reports other problems.
 const ACCOUNTS: &str = "mariadb-admin --defaults-file=/etc/accounts/client.cnf --connect-timeout=5 --wait=3 ping >/dev/null 2>&1; \
     exec mariadb --defaults-file=/etc/accounts/client.cnf '--execute=source /etc/accounts/databases.sql'";
 
-/// The login of the administrator, as a file for MariaDB's clients.
+/// Login of the administrator, as a [`File`] for MariaDB's clients.
 pub(super) fn client(held: &Held) -> File {
     let text = format!(
         "[client]\nhost = mariadb\nuser = ferrostack\npassword = {}\n",
@@ -133,7 +133,7 @@ pub(super) fn client(held: &Held) -> File {
     File::secret("databases-client", "/etc/accounts/client.cnf", text)
 }
 
-/// Databases and accounts of the services.
+/// [`Task`] that makes databases and accounts of the services.
 fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     let mut sql = String::new();
     for (service, database) in databases {
@@ -165,7 +165,7 @@ fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
     }
 }
 
-/// An account with this password. Passwords have letters and digits only.
+/// SQL for an account with this password. Passwords have letters and digits only.
 fn account(name: &str, password: &str) -> String {
     format!(
         "CREATE USER IF NOT EXISTS '{name}'@'%';\nALTER USER '{name}'@'%' IDENTIFIED BY '{password}';\n"

@@ -1,26 +1,26 @@
-//! The mark of a cloud on its volumes: data that others left on one are told before a program starts on them.
+//! Mark of a cloud on its volumes, to detect data of other owners before a program starts with them.
 
 use super::definition::command;
 
-/// The file on the volume with the uid of the cloud.
+/// File on the volume with the uid of the cloud.
 const MARK: &str = "ferrostack-cloud";
 
-/// What is on a volume.
+/// Content of a volume.
 pub(super) struct Marked<'a> {
-    /// The claim.
+    /// Claim.
     pub(super) volume: &'a str,
-    /// Where it is mounted.
+    /// Path of the mount.
     pub(super) directory: &'a str,
-    /// The file or directory with the data.
+    /// File or directory with the data.
     pub(super) data: &'a str,
-    /// Makes them, as `new` in this directory.
+    /// Command to make the data, as `new` in this directory.
     pub(super) make: &'a str,
 }
 
 impl Marked<'_> {
-    /// A command that makes the data and marks them as those of the cloud, does nothing if they are there, and fails
-    /// with words if the volume has others. They are made beside their place and moved there: what is interrupted leaves
-    /// nothing that looks like data.
+    /// Command to make data with the mark of the cloud; does nothing if such data exists, and fails with a message if
+    /// the volume has data of another owner. The data is made beside its place and then moved: an interruption leaves
+    /// nothing like data behind.
     pub(super) fn command(&self, uid: &str) -> Vec<String> {
         let Self {
             volume,

@@ -1,13 +1,13 @@
-//! memcached: the cache of Keystone and of the validation of tokens.
+//! memcached: cache of Keystone and of token validation.
 
 use super::definition::{Address, Callers, Definition, Probe, Run, Stateful, Workload, command};
 
 const PORTS: &[(&str, u16)] = &[("memcached", PORT)];
 const PORT: u16 = 11211;
-/// `version`, which is answered with `VERSION` and a number.
+/// Request `version`, answered with `VERSION` and a number.
 const VERSION: Probe = Probe::Answers(PORT, "76657273696f6e0d0a", "56455253494f4e20");
 
-/// What memcached consists of.
+/// [`Definition`] of memcached.
 pub(super) fn definition() -> Definition {
     Definition {
         name: "memcached",

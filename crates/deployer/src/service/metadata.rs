@@ -1,4 +1,4 @@
-//! The agent on each compute node by which guests read their metadata: a proxy in a namespace of each network.
+//! Agent on each compute node that serves metadata to guests: a proxy in a namespace of each network.
 
 use super::definition::{File, Host, Probe, Rights, Run, Variable, Workload, command};
 use super::openvswitch::{self, DATABASE};
@@ -8,7 +8,7 @@ use crate::config::{Config, Source, Value};
 use crate::held::Held;
 
 const DIRECTORY: &str = "/etc/neutron/ovn-agent";
-/// Asks the agent, as the proxies of networks do; any answer will do.
+/// Request to the agent, like the requests of the networks' proxies; any response is good.
 const ASKED: &str = "import socket
 it = socket.socket(socket.AF_UNIX)
 it.settimeout(5)
@@ -16,7 +16,7 @@ it.connect('/var/lib/neutron/metadata_proxy')
 it.sendall(b'GET / HTTP/1.0\\r\\nX-Forwarded-For: 127.0.0.1\\r\\nX-OVN-Network-ID: none\\r\\n\\r\\n')
 assert it.recv(4) == b'HTTP'";
 
-/// The agent of each compute node.
+/// [`Workload`] of the agent on each compute node.
 pub(super) fn workload(cloud: &Cloud, held: &Held) -> Workload {
     let config = configuration(&ovn::southbound(&cloud.namespace));
     let secret = config.secret(|_| held.password("metadata-nova").expose().to_owned());

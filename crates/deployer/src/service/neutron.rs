@@ -11,10 +11,10 @@ use crate::held::Held;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
-/// The bytes that Geneve with OVN's options takes from each packet of an IPv4 network between the nodes.
+/// Bytes of each packet used by Geneve with OVN's options, in an IPv4 network between the nodes.
 const GENEVE: &str = "38";
 
-/// The configuration, ML2's included: one file is enough when each program reads only that.
+/// [`Config`] of Neutron with ML2's options: each program reads a single file.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
@@ -60,7 +60,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config
 }
 
-/// Where the databases of OVN are in a cloud in this namespace.
+/// Sets the addresses of OVN's databases in a cloud in this namespace.
 pub(super) fn place(config: &mut Config, namespace: &str) {
     let why = "networks are made by OVN";
     let (northbound, southbound) = (ovn::northbound(namespace), ovn::southbound(namespace));
@@ -137,7 +137,7 @@ const USER: &str = "neutron";
 const PORTS: &[(&str, u16)] = &[("http", 9696)];
 const UWSGI: &str = "/etc/neutron/uwsgi.ini";
 
-/// What Neutron consists of.
+/// [`Definition`] of Neutron.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let run = |command: Vec<String>| Run {
         command,
@@ -231,7 +231,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     }
 }
 
-/// The programs beside the API, and what each is connected to when it works.
+/// Programs besides the API, each with the ports of its connections.
 const WORKERS: &[(&str, &[u16])] = &[
     ("neutron-rpc-server", &[rabbitmq::PORT, ovn::NB, ovn::SB]),
     ("neutron-periodic-workers", &[mariadb::PORT]),
@@ -246,7 +246,7 @@ const NEEDS: [&str; 5] = [
     "ovn-sb",
 ];
 
-/// A program of Neutron with its files: Debian's have others, too.
+/// Command of a program of Neutron with its configuration files, without further files of Debian's packages.
 fn with_files(program: &str) -> Vec<String> {
     command(&[
         program,

@@ -11,7 +11,7 @@ use crate::held::Held;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
-/// The configuration.
+/// [`Config`] of Nova.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
@@ -57,7 +57,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     config
 }
 
-/// How the programs end, and how they talk to those of another release while a cloud is upgraded.
+/// Options for graceful ends of programs, and for RPC to programs of another release during an upgrade.
 fn endings(config: &mut Config, parameters: &Parameters) {
     // It sleeps that long even when there is nothing to wait for: 160 s without the option.
     let why = "a manager sleeps so long at its end, which is within the grace of its Pod";
@@ -70,7 +70,7 @@ fn endings(config: &mut Config, parameters: &Parameters) {
     }
 }
 
-/// Where a browser finds the console of a server.
+/// Options with the URLs of consoles for browsers.
 fn consoles(config: &mut Config, parameters: &Parameters) {
     let url = edge::public(
         parameters,
@@ -84,19 +84,19 @@ fn consoles(config: &mut Config, parameters: &Parameters) {
 
 const USER: &str = "nova";
 const METADATA_PORTS: &[(&str, u16)] = &[("http", 8775)];
-/// The port of the noVNC proxy.
+/// Port of the noVNC proxy.
 const NOVNC: u16 = 6080;
 const NOVNC_PORTS: &[(&str, u16)] = &[("http", NOVNC)];
 const PORTS: &[(&str, u16)] = &[("http", 8774)];
-/// URLs of a cell with the parts of Nova's own configuration in place of its account: no password is in the database,
-/// and a new one does not touch it.
+/// URLs of a cell with placeholders for the parts of Nova's own configuration in place of its account: the database has
+/// no password, and a new one does not touch the database.
 const CELL: &str = "{scheme}://{username}:{password}@{hostname}:{port}/{path}?{query}";
 const CELL0: &str = "{scheme}://{username}:{password}@{hostname}:{port}/nova_cell0?{query}";
-/// A second cell of the same URLs is an error.
+/// Command to create the cell once: a second cell of the same URLs is an error.
 const CREATE_CELL: &str = "nova-manage cell_v2 list_cells | grep -q ' cell1 ' || \
 exec nova-manage cell_v2 create_cell --name cell1 --database_connection \"$0\" --transport-url \"$0\"";
 
-/// What Nova consists of.
+/// [`Definition`] of Nova.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let mut definition = Definition {
         name: "nova",
@@ -136,7 +136,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     definition
 }
 
-/// The schemas of the API, of cell0, which has the servers that found no host, and of cell1.
+/// [`Task`]s for the schemas of the API, of cell0 for servers without a host, and of cell1.
 fn tasks(cloud: &Cloud, held: &Held) -> Vec<Task> {
     let task = |name, words: &[&str], needs| Task {
         name,
@@ -192,7 +192,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
     }
 }
 
-/// What servers learn about themselves, from the proxies of their networks.
+/// [`Workload`] of the metadata API, requested by servers through the proxies of their networks.
 fn metadata(cloud: &Cloud, held: &Held) -> Workload {
     let command = uwsgi(&cloud.parameters, "nova-metadata", 8775);
     Workload {
@@ -207,7 +207,7 @@ fn metadata(cloud: &Cloud, held: &Held) -> Workload {
     }
 }
 
-/// Pages with the consoles of servers, and the connections to these.
+/// [`Workload`] of the pages with consoles of servers, and of the connections to these consoles.
 fn novncproxy(cloud: &Cloud, held: &Held) -> Workload {
     let command = command(&["nova-novncproxy", "--web", "/usr/share/novnc"]);
     Workload {

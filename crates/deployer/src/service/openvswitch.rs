@@ -6,29 +6,29 @@ use crate::cloud::Cloud;
 use crate::held::Held;
 use crate::parameters::{Datapath, Network};
 
-/// Where the sockets of Open vSwitch are in a container.
+/// Directory of the sockets of Open vSwitch in a container.
 const SOCKETS: &str = "/run/openvswitch";
-/// How others reach its database.
+/// Address of Open vSwitch's database.
 pub(super) const DATABASE: &str = "unix:/run/openvswitch/db.sock";
 const SERVER: &str = "/opt/ferrostack/openvswitch-db.sh";
 const SWITCH: &str = "/opt/ferrostack/openvswitch.sh";
 
-/// A directory of the node that outlives restarts of it.
+/// Directory of the node that outlives a restart of the node.
 pub(super) fn kept(held: &Held, name: &str) -> String {
     format!("/var/lib/ferrostack/{}/{name}", held.uid())
 }
 
-/// A directory of the node that ends with it.
+/// Directory of the node that is empty after a restart of the node.
 pub(super) fn running(held: &Held, name: &str) -> String {
     format!("/run/ferrostack/{}/{name}", held.uid())
 }
 
-/// The sockets of Open vSwitch, for a program that uses it.
+/// Sockets of Open vSwitch, for another program.
 pub(super) fn sockets(held: &Held) -> (String, &'static str) {
     (running(held, "openvswitch"), SOCKETS)
 }
 
-/// Programs of each compute node.
+/// [`Workload`]s of each compute node.
 pub(super) fn workloads(cloud: &Cloud, held: &Held) -> Vec<Workload> {
     vec![server(held), switch(cloud, held), controller(held)]
 }
@@ -122,7 +122,7 @@ fn datapath(network: &Network) -> &'static str {
     }
 }
 
-/// A question whether ovn-controller has its database.
+/// Check that ovn-controller is connected to its database.
 const CONNECTED: &str = "test \"$(ovn-appctl --timeout=5 --target=/run/ovn/controller.ctl connection-status)\" = connected";
 
 fn controller(held: &Held) -> Workload {

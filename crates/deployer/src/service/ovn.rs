@@ -1,4 +1,4 @@
-//! OVN: the databases of networks, and northd between them.
+//! OVN: databases of networks, and northd between these.
 
 use super::definition::{
     Address, Callers, Definition, Probe, Run, Stateful, Task, Volume, Workload, command,
@@ -8,34 +8,35 @@ use super::{fake, libvirt, openvswitch};
 use crate::cloud::Cloud;
 use crate::held::Held;
 
-/// The user of all programs.
+/// User of all programs.
 pub(super) const USER: &str = "openvswitch";
 const NORTHBOUND: &[(&str, u16)] = &[("ovsdb", NB)];
 const SOUTHBOUND: &[(&str, u16)] = &[("ovsdb", SB)];
-/// The port of the northbound database.
+/// Port of the northbound database.
 pub(super) const NB: u16 = 6641;
-/// The port of the southbound database.
+/// Port of the southbound database.
 pub(super) const SB: u16 = 6642;
 
-/// How the northbound database of the cloud in this namespace is reached.
+/// URL of the northbound database of the cloud in this namespace.
 pub(super) fn northbound(namespace: &str) -> String {
     remote("ovn-nb", namespace, NB)
 }
 
-/// How the southbound database of the cloud in this namespace is reached.
+/// URL of the southbound database of the cloud in this namespace.
 pub(super) fn southbound(namespace: &str) -> String {
     remote("ovn-sb", namespace, SB)
 }
 
-/// OVN's libraries resolve names themselves, without the search domains of the Pod.
+/// URL of a database with a full host name: OVN's libraries resolve names themselves, without the search domains of the
+/// Pod.
 fn remote(name: &str, namespace: &str, port: u16) -> String {
     format!("tcp:{name}.{namespace}.svc.{DOMAIN}:{port}")
 }
 
-/// The domain of the cluster.
+/// Domain of the cluster.
 const DOMAIN: &str = "cluster.local";
 
-/// What OVN consists of.
+/// [`Definition`] of OVN.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let address = |name, ports| Address {
         name,
@@ -87,7 +88,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     definition
 }
 
-/// A database with this schema on the volume, unless one is there.
+/// [`Task`] to make a database with this schema on the volume, unless one exists.
 fn create(held: &Held, name: &'static str, volume: &'static str, schema: &str) -> Task {
     let database = Marked {
         volume,
@@ -139,7 +140,7 @@ fn database(
     }
 }
 
-/// Whether northd has both databases. Without them it is a standby that looks healthy.
+/// Check that northd has both databases: without one, northd is a standby that looks healthy.
 const BOTH: &str = "for side in nb sb; do \
 test \"$(ovn-appctl -t /run/ovn/northd.ctl $side-connection-status)\" = connected || exit 1; done";
 

@@ -1,4 +1,4 @@
-//! Placement: what resources there are, and who uses them.
+//! Placement: inventory of resources, and their consumers.
 
 use super::Service;
 use super::definition::{
@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::held::Held;
 use crate::parameters::Parameters;
 
-/// The configuration.
+/// [`Config`] of Placement.
 pub(super) fn configuration(parameters: &Parameters) -> Config {
     let mut config = Config::default();
     config.logging();
@@ -24,7 +24,7 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
 const USER: &str = "placement";
 const PORTS: &[(&str, u16)] = &[("http", 8778)];
 
-/// What Placement consists of.
+/// [`Definition`] of Placement.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
     let run = |command: Vec<String>| Run {
         command,

@@ -8,9 +8,9 @@ use crate::held::Held;
 const USER: &str = "rabbitmq";
 const PORTS: &[(&str, u16)] = &[("amqp", PORT), ("management", 15672)];
 const VOLUME: &str = "rabbitmq-data";
-/// An answer of the virtual machine in which the broker is; to the start of its own protocol it would log a warning each time.
+/// Probe of the broker's virtual machine by HTTP: a probe of the AMQP port would log a warning each time.
 const PAGE: Probe = Probe::Http("management", "/");
-/// The port of the broker.
+/// Port of the broker.
 pub(super) const PORT: u16 = 5672;
 
 const OPTIONS: &str = "listeners.tcp.default = 5672
@@ -23,7 +23,7 @@ log.console = true
 log.console.level = warning
 ";
 
-/// What RabbitMQ consists of.
+/// [`Definition`] of RabbitMQ.
 pub(super) fn definition(held: &Held) -> Definition {
     Definition {
         name: "rabbitmq",

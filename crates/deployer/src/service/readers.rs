@@ -1,17 +1,18 @@
-//! Which programs of a service read which options. A change of an option restarts those that do.
+//! Options by the programs that read them. A change of an option restarts the readers.
 //!
-//! Only what the sources of both releases leave no doubt about is listed; every other option is read by all.
+//! Only options with certain readers, by the sources of both releases, are listed; every other option has all programs
+//! as readers.
 
 use super::Service;
 
-/// Service, section, option (empty: every other one of the section), programs that read it (empty: all).
+/// [`Service`], section, option (empty: every other one of the section), programs that read the option (empty: all).
 type Row = (Service, &'static str, &'static str, &'static [&'static str]);
 
 const ALL: &[&str] = &[];
 const SCHEDULER: &[&str] = &["nova-scheduler"];
 const CONDUCTOR: &[&str] = &["nova-conductor"];
 const COMPUTE: &[&str] = &["nova-compute"];
-/// What runs beside the hypervisors, as one host of Nova. Only these have the accounts of the databases.
+/// Programs of Nova outside of the hypervisors. Only these have the accounts of the databases.
 const CONTROL: &[&str] = &[
     "nova-api",
     "nova-conductor",

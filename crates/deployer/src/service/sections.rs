@@ -1,16 +1,16 @@
-//! Sections that several services have.
+//! Configuration sections of several services.
 
 use super::edge;
 use crate::config::{Config, Source, Value};
 use crate::parameters::Parameters;
 
-/// The account of a service in the database, the message broker, and Keystone.
+/// Account of a service in the database, the message broker, and Keystone.
 const DATABASE: &str = "database";
 const MESSAGING: &str = "messaging";
 const IDENTITY: &str = "identity";
-/// The key of what a service caches of tokens.
+/// Key of a service's cache of tokens.
 const CACHE: &str = "cache";
-/// The secret that Nova's metadata API shares with the proxies of networks.
+/// Secret shared by Nova's metadata API and the proxies of networks.
 const METADATA: &str = "metadata";
 
 impl Config {
@@ -24,7 +24,7 @@ impl Config {
         self.set(section, name, Value::text(value), Source::Default(why));
     }
 
-    /// Sets an option to the value of a parameter. The user changes it there.
+    /// Sets an option to the value of a parameter, where the user changes it.
     pub(super) fn derive(&mut self, section: &str, name: &str, value: &str, field: &'static str) {
         self.set(section, name, Value::text(value), Source::Parameter(field));
     }
@@ -35,7 +35,7 @@ impl Config {
         self.set(section, name, value, Source::Structure(why));
     }
 
-    /// Logs go to standard error, where the kubelet collects them.
+    /// Sends logs to standard error, where the kubelet collects them.
     pub(super) fn logging(&mut self) {
         let why = "logs are read with kubectl logs";
         self.require("DEFAULT", "use_stderr", "true", why);
@@ -44,7 +44,7 @@ impl Config {
         self.require("DEFAULT", "log_dir", "", why);
     }
 
-    /// The connection to a database of the service.
+    /// Connection to a database of the service.
     pub(super) fn database(&mut self, section: &str, user: &str, database: &str) {
         let url = format!("mysql+pymysql://{user}:{{}}@mariadb:3306/{database}?charset=utf8");
         self.password(section, "connection", url, DATABASE);
@@ -63,7 +63,7 @@ impl Config {
         );
     }
 
-    /// The message broker, in which each service has a virtual host of its name.
+    /// Connection to the message broker, with a virtual host named like the service.
     pub(super) fn messaging(&mut self, service: &str) {
         let url = format!("rabbit://{service}:{{}}@rabbitmq:5672/{service}");
         self.password("DEFAULT", "transport_url", url, MESSAGING);
@@ -81,7 +81,7 @@ impl Config {
         );
     }
 
-    /// How the service logs in at Keystone as `user`, in `section`.
+    /// Login of the service at Keystone as `user`, in `section`.
     pub(super) fn login(&mut self, section: &str, user: &str, parameters: &Parameters) {
         let why = "the account is made by the controller";
         for (name, value) in [
@@ -100,7 +100,8 @@ impl Config {
         }
     }
 
-    /// How the metadata API knows which server asks: a proxy tells it, and signs with a secret that both have.
+    /// Identification of servers in the metadata API: a proxy sends the server in a header, signed with a shared
+    /// secret.
     pub(super) fn metadata(&mut self) {
         let why = "servers reach the metadata API through the proxies of their networks";
         self.require("neutron", "service_metadata_proxy", "true", why);
@@ -108,7 +109,7 @@ impl Config {
         self.password(section, name, "{}".to_owned(), METADATA);
     }
 
-    /// How the service validates the tokens of its callers.
+    /// Validation of the tokens of callers.
     pub(super) fn tokens(&mut self, user: &str, parameters: &Parameters) {
         let section = "keystone_authtoken";
         self.login(section, user, parameters);
@@ -131,7 +132,7 @@ impl Config {
         self.require(section, "service_token_roles_required", "true", why);
     }
 
-    /// Behind the edge, URLs in answers come from the headers that it sets.
+    /// Headers of the edge, from which URLs in responses are made.
     pub(super) fn behind_edge(&mut self) {
         let why = "the edge ends TLS and sets the headers";
         self.require(
@@ -142,14 +143,14 @@ impl Config {
         );
     }
 
-    /// How many processes a program has. Without the option there are as many as the node has processors, each with a hundred
-    /// megabytes and connections to the database of its own.
+    /// Number of processes of a program. By default a program has a process for each processor of the node, each with a
+    /// hundred megabytes and connections to the database of its own.
     pub(super) fn processes(&mut self, section: &str, name: &str, number: u32) {
         let why = "the same on every node, whatever its processors";
         self.preset(section, name, &number.to_string(), why);
     }
 
-    /// Where processes of one Pod lock out each other.
+    /// Directory of locks between processes of one Pod.
     pub(super) fn locks(&mut self, service: &str) {
         self.require(
             "oslo_concurrency",

@@ -1,24 +1,24 @@
-//! Where tasks find what a cloud keeps its data in.
+//! Addresses of a cloud's data stores for tasks.
 
 use super::definition::File;
 use super::{mariadb, ovn};
 use crate::held::Held;
 
-/// The database.
+/// Address of the database.
 pub(crate) const DATABASE: &str = "mariadb:3306";
-/// The message broker.
+/// Address of the message broker.
 pub(crate) const BROKER: &str = "rabbitmq:5672";
-/// The API of Keystone.
+/// URL of the API of Keystone.
 pub(crate) const IDENTITY: &str = "http://keystone:5000/v3";
-/// The cache.
+/// Address of the cache.
 pub(crate) const CACHE: &str = "memcached:11211";
 
-/// The northbound database of the cloud in this namespace.
+/// URL of the northbound database of the cloud in this namespace.
 pub(crate) fn northbound(namespace: &str) -> String {
     ovn::northbound(namespace)
 }
 
-/// The login of the administrator of the [`DATABASE`].
+/// Login of the administrator of the [`DATABASE`], as a [`File`].
 pub(crate) fn login(held: &Held) -> File {
     mariadb::client(held)
 }

@@ -1,4 +1,4 @@
-//! Commands of an upgrade beside the programs: checks, schemas and data of each service, as data.
+//! Commands of an upgrade outside of the programs: checks, schemas and data of each service, as data.
 
 use super::{Phase, Step};
 use crate::cloud::Cloud;
@@ -8,42 +8,42 @@ use crate::object::Object;
 use crate::release::Release;
 use crate::service::definition::Task;
 
-/// A command of an upgrade.
+/// Command of an upgrade.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
-    /// The phase in which it runs.
+    /// [`Phase`] of the command.
     pub(super) phase: Phase,
-    /// Its name, which is that of its step.
+    /// Name, also of its step.
     pub(super) name: &'static str,
-    /// The service.
+    /// Service.
     pub(super) part: &'static str,
-    /// The task of the new release that has the same files, user and place.
+    /// Task of the new release with the same files, user and nodes.
     like: &'static str,
-    /// The words, without those that name configuration files.
+    /// Words, without the options for configuration files.
     words: &'static [&'static str],
-    /// How its exit status is taken.
+    /// Meaning of the exit status.
     how: How,
-    /// The command of the same phase before it.
+    /// Preceding command of the same phase.
     after: Option<&'static str>,
 }
 
-/// How the exit status of a command is taken.
+/// Meaning of the exit status of a [`Command`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// As that of every task.
+    /// The same as for every task.
     Once,
-    /// As that of `*-status upgrade check`: 0 is good, 1 is good with a warning, which is kept, everything else is bad.
+    /// As for `*-status upgrade check`: 0 is good, 1 is good with a warning, which is kept, everything else is bad.
     Judged,
-    /// As that of `online_data_migrations`: 0 when nothing is left, 1 when a batch is done and more may be left.
+    /// As for `online_data_migrations`: 0 when nothing is left, 1 when a batch is done and more may be left.
     Batches,
 }
 
-/// Keeps a warning where the status of the Pod has it.
+/// Script that keeps a warning for the status of the Pod.
 const JUDGED: &str = "said=$(\"$0\" \"$@\" 2>&1); code=$?
 printf '%s\\n' \"$said\"
 test $code = 1 || exit $code
 printf '%s\\n' \"$said\" | tail -c 2000 >/dev/termination-log";
-/// Goes on while a batch did something.
+/// Script that continues after each batch with changes.
 const BATCHES: &str = "while :; do
 \"$0\" \"$@\"; code=$?
 test $code = 1 || exit $code
@@ -104,8 +104,8 @@ const fn of(
 
 use Phase::{Check, Contract, Expand, Migrate};
 
-/// 2025.1 to 2026.1. Old code serves on every schema that is expanded. Keystone and Glance migrate their data before new code starts, as
-/// both ask for; Nova and Placement afterwards.
+/// 2025.1 to 2026.1. Old code works on every expanded schema. Keystone and Glance migrate their data before new code
+/// starts, as required by both; Nova and Placement afterwards.
 const EPOXY_TO_GAZPACHO: [Command; 18] = [
     of(
         KEYSTONE,
@@ -233,7 +233,7 @@ const EPOXY_TO_GAZPACHO: [Command; 18] = [
     ),
 ];
 
-/// The commands of an upgrade from a release to the next one.
+/// [`Command`]s of an upgrade from a release to the next one.
 pub(super) fn all(from: Release) -> &'static [Command] {
     match from {
         Release::Epoxy => &EPOXY_TO_GAZPACHO,
@@ -241,7 +241,8 @@ pub(super) fn all(from: Release) -> &'static [Command] {
     }
 }
 
-/// The steps of these commands in a cloud of the new release, each with its phase, and the policies by which they reach databases.
+/// [`Step`]s of these commands in a cloud of the new release, each with its phase, and the policies for their
+/// databases.
 pub(super) fn steps(
     cloud: &Cloud,
     held: &Held,
@@ -263,7 +264,7 @@ pub(super) fn steps(
 }
 
 impl Command {
-    /// The task: files, user and directories are those of `like`.
+    /// [`Task`] with the files, user and directories of `like`.
     fn task(&self, like: Task) -> Task {
         let mut run = like.run;
         let files = files(&run.command);
@@ -288,7 +289,7 @@ impl Command {
     }
 }
 
-/// The words of a command that name configuration files.
+/// Options of a command for configuration files.
 fn files(command: &[String]) -> Vec<String> {
     let pairs = command.iter().zip(command.iter().skip(1));
     let named = pairs.filter(|(flag, _)| flag.starts_with("--config-"));

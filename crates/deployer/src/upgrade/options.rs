@@ -8,18 +8,18 @@ use crate::parameters::Parameters;
 use crate::project::Service;
 use crate::release::Release;
 
-/// An option that has another name in the new release. The old name goes on working in it.
+/// Option with another name in the new release. The old name still works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The field, as a path in the spec.
+    /// Field, as a path in the spec.
     pub path: String,
-    /// Its name now: `[ml2] project_network_types`.
+    /// New name: `[ml2] project_network_types`.
     pub name: String,
-    /// A merge patch of the spec, which writes the new name in place of the old one.
+    /// Merge patch of the spec with the new name in place of the old one.
     pub patch: Json,
 }
 
-/// The options in parameters of the new release that have another name in it than in the old one.
+/// Options in parameters of the new release with another name than in the old one.
 pub fn renamed(parameters: &Parameters, from: Release) -> Vec<Renamed> {
     let mut all = Vec::new();
     for service in Service::ALL {
@@ -51,7 +51,8 @@ pub fn renamed(parameters: &Parameters, from: Release) -> Vec<Renamed> {
     all
 }
 
-/// Reasons why a cloud of `from` cannot have the parameters of a document, which one of its own release can: an upgrade changes nothing else.
+/// Reasons why a cloud of `from` cannot have the parameters of a document that are valid in the new release: an upgrade
+/// changes nothing but the release.
 pub fn unknown_before(document: &Json, from: Release) -> Vec<String> {
     let mut before = document.clone();
     let prefix = Parameters::prefix(document);

@@ -1,4 +1,4 @@
-//! Where a cloud stands: of which release it is, and whether it is on the way to another.
+//! Standing of a cloud: its release, and a running upgrade.
 
 use serde_json::Value as Json;
 
@@ -10,33 +10,34 @@ use crate::release::Release;
 /// Record of the release of a cloud.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// The release of the cloud.
+    /// [`Release`] of the cloud.
     pub current: Option<Release>,
-    /// The release to which it is being upgraded.
+    /// [`Release`] after the running upgrade.
     pub to: Option<Release>,
-    /// How far that is.
+    /// [`Phase`] of the upgrade.
     pub phase: Option<Phase>,
 }
 
-/// Where a cloud stands.
+/// Standing of a cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is of the release that it should be of.
+    /// The cloud has the wanted release.
     Steady(Release),
-    /// It is on the way.
+    /// An upgrade is running.
     Upgrade {
-        /// The release that it is of.
+        /// Current release.
         from: Release,
-        /// The release that it should be of.
+        /// Wanted release.
         to: Release,
-        /// The phase that was written down last.
+        /// Last recorded phase.
         phase: Phase,
     },
-    /// It cannot be what is asked for: the reason, with what to do.
+    /// The wanted release is impossible: the reason, with what to do.
     Refused(String),
 }
 
-/// Where a cloud with this uid stands that should be of a release. What was not written down is read from the images of its programs.
+/// [`Standing`] of a cloud with this uid and a wanted release. Facts missing in the record are read from the images of
+/// its programs.
 pub fn standing(recorded: Recorded, wanted: Release, uid: &str, objects: &[Json]) -> Standing {
     let seen = Seen::of(uid, objects);
     let current = recorded.current.or_else(|| seen.current(wanted));
@@ -68,11 +69,11 @@ fn no_way_back(current: Release, newest: Release, program: &str) -> String {
     )
 }
 
-/// The releases of the programs that are there.
+/// [`Release`]s of the existing programs.
 struct Seen<'a> {
     oldest: Option<Release>,
     newest: Option<(Release, &'a str)>,
-    /// True if a task of an upgrade is there, which goes with its end.
+    /// True if a task of an upgrade exists; such tasks are deleted at the end.
     unfinished: bool,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The release of the cloud, as far as its programs show it.
+    /// [`Release`] of the cloud, as far as its programs show it.
     fn current(&self, wanted: Release) -> Option<Release> {
         let oldest = self.oldest?;
         let before = || {

@@ -1,4 +1,4 @@
-//! What Keystone has.
+//! Existing objects in Keystone.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value as Json;
 
-/// What Keystone has.
+/// Existing objects in Keystone.
 #[derive(Clone, Debug, Default)]
 pub struct IdentitySeen {
     pub(super) projects: Vec<Named>,
@@ -15,7 +15,7 @@ pub struct IdentitySeen {
     pub(super) services: Vec<Service>,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) assignments: Vec<Assignment>,
-    /// Users whose password is another one.
+    /// Users with another password than desired.
     pub(super) rejected: BTreeSet<String>,
 }
 
@@ -67,10 +67,10 @@ pub(super) struct Assignment {
 }
 
 impl IdentitySeen {
-    /// What the answers to [`Identity::lists`](super::Identity::lists) say.
+    /// Reads the responses to [`Identity::lists`](super::Identity::lists).
     ///
     /// # Errors
-    /// Which answer is not what Keystone answers.
+    /// The response with an unexpected form.
     pub fn read([projects, users, roles, services, endpoints]: [Json; 5]) -> Result<Self, String> {
         Ok(Self {
             projects: list("projects", projects)?,
@@ -85,7 +85,7 @@ impl IdentitySeen {
     /// Adds the roles in the project of the services.
     ///
     /// # Errors
-    /// When the answer is not what Keystone answers.
+    /// If the response has an unexpected form.
     pub fn assigned(&mut self, answer: Json) -> Result<(), String> {
         let all: Vec<Json> = list("role_assignments", answer)?;
         let text = |it: &Json, path: &str| it.pointer(path)?.as_str().map(str::to_owned);
@@ -101,12 +101,12 @@ impl IdentitySeen {
         Ok(())
     }
 
-    /// Adds that the login of a user was rejected.
+    /// Adds the rejected login of a user.
     pub fn rejected(&mut self, user: &str) {
         self.rejected.insert(user.to_owned());
     }
 
-    /// The id of a role of all domains.
+    /// Id of a role of all domains.
     pub(super) fn role(&self, name: &str) -> Option<&str> {
         let mut roles = self.roles.iter();
         let role = roles.find(|it| it.name == name && it.domain_id.is_none())?;

@@ -1,4 +1,4 @@
-//! The settings of Horizon: Python, in place of Debian's `local_settings.py`. What they may be is a table of the release.
+//! Settings of Horizon: Python, in place of Debian's `local_settings.py`, by a table of the release.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,19 +15,19 @@ use crate::parameters::Parameters;
 use crate::release::Release;
 use crate::service::edge;
 
-/// The file of the settings.
+/// File of the settings.
 pub(super) const SETTINGS: &str = "/etc/openstack-dashboard/local_settings.py";
-/// What is read after it.
+/// File read after [`SETTINGS`].
 pub(super) const SECRET: &str = "/etc/openstack-dashboard/local_settings.d/50-secret.py";
-/// The account whose password signs sessions and tokens of forms.
+/// Account whose password signs sessions and tokens of forms.
 pub(super) const KEY: &str = "sessions-horizon";
-/// Where the package has the compressed static files.
+/// Directory of the package with the compressed static files.
 pub(super) const STATIC: &str = "/var/lib/openstack-dashboard/static";
 const KEYSTONE: &str = "http://keystone:5000/v3";
 
-/// Why users cannot set what belongs to the image.
+/// Reason why users cannot set settings of the image.
 const IMAGE: &str = "the static files are made with it when the image is built";
-/// Settings without a value of ours that users cannot set.
+/// Settings without a default here that users cannot set.
 const FIXED: [(&str, &str); 11] = [
     ("AVAILABLE_THEMES", IMAGE),
     ("HORIZON_COMPRESS_OFFLINE_CONTEXT_BASE", IMAGE),
@@ -44,11 +44,11 @@ const FIXED: [(&str, &str); 11] = [
     ("SECRET_KEY", "it is made once, and is in a Secret"),
     ("THEME_COLLECTION_DIR", IMAGE),
 ];
-/// The name of the cache of sessions.
+/// Name of the cache of sessions.
 const SESSIONS: &str = "sessions";
 const INSIDE: &str = "services call each other inside the cluster";
 
-/// The settings of a release that can be set.
+/// Settings of a release open to users.
 #[derive(Debug, Default, Deserialize)]
 struct Table {
     #[cfg(test)]
@@ -56,7 +56,7 @@ struct Table {
     settings: BTreeMap<String, Kind>,
 }
 
-/// What the default of a setting is.
+/// Type of a setting, by its default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Kind {
@@ -65,7 +65,7 @@ enum Kind {
     String,
     List,
     Map,
-    /// It has none, or one that Horizon computes.
+    /// No default, or one computed by Horizon.
     Any,
 }
 
@@ -86,7 +86,7 @@ impl Kind {
     }
 }
 
-/// In the order of [`Release::ALL`]. A test looks whether each of them is there.
+/// [`Table`]s in the order of [`Release::ALL`]. A test checks each of them.
 static TABLES: [LazyLock<Table>; Release::ALL.len()] = [
     LazyLock::new(|| parsed(include_str!("../../../options/zed/horizon.json"))),
     LazyLock::new(|| parsed(include_str!("../../../options/2025.1/horizon.json"))),
@@ -99,7 +99,7 @@ fn parsed(text: &str) -> Table {
 
 type Settings = BTreeMap<String, (Json, Source)>;
 
-/// What the cloud's structure demands, and our defaults.
+/// Settings demanded by the cloud's structure, and defaults.
 fn ours(parameters: &Parameters) -> Settings {
     let region = parameters.region.as_str();
     let mut settings = Settings::new();
@@ -160,8 +160,8 @@ fn ours(parameters: &Parameters) -> Settings {
     settings
 }
 
-/// Caches, which are one memcached. Horizon also keeps parts of its pages there: another release would take those of the old one, which name
-/// files that it does not have. Sessions are of both.
+/// Caches in one memcached. Horizon also caches parts of its pages: another release would use parts of the old one,
+/// with names of files missing in the new one. Sessions are shared by both releases.
 fn caches(release: Release) -> Json {
     let backend = match release {
         Release::Zed => "django.core.cache.backends.memcached.MemcachedCache",
@@ -192,14 +192,14 @@ fn logging() -> Json {
     })
 }
 
-/// Every finding about the settings of the user.
+/// Every [`Finding`] about the settings of the user.
 pub(crate) fn check(parameters: &Parameters) -> Vec<Finding> {
     let mut findings = Vec::new();
     judge(parameters, |finding| findings.push(finding));
     findings
 }
 
-/// All settings: ours, and above these what of the user's is accepted.
+/// All settings: defaults, and above these the accepted settings of the user.
 fn judge(parameters: &Parameters, mut report: impl FnMut(Finding)) -> Settings {
     let mut settings = ours(parameters);
     for (name, value) in &parameters.services.horizon.config {
@@ -217,7 +217,7 @@ fn judge(parameters: &Parameters, mut report: impl FnMut(Finding)) -> Settings {
     settings
 }
 
-/// Why a setting of the user is rejected.
+/// Reason why a setting of the user is rejected.
 fn problem(name: &str, value: &Json, ours: &Settings, release: Release) -> Option<String> {
     if let Some((_, why)) = FIXED.into_iter().find(|it| it.0 == name) {
         return Source::Structure(why)
@@ -237,7 +237,7 @@ fn problem(name: &str, value: &Json, ours: &Settings, release: Release) -> Optio
     kind.problem(value).map(str::to_owned)
 }
 
-/// The file without the secret.
+/// File without the secret.
 pub(super) fn public(parameters: &Parameters) -> String {
     let mut text = "# Made from the parameters of the cloud.\n".to_owned();
     for (name, (value, _)) in judge(parameters, |_| ()) {
@@ -246,12 +246,12 @@ pub(super) fn public(parameters: &Parameters) -> String {
     text
 }
 
-/// The file of the secret.
+/// File of the secret.
 pub(super) fn secret(key: &Password) -> String {
     format!("SECRET_KEY = {}\n", python(&key.expose().into()))
 }
 
-/// A value as Python writes it.
+/// Value in the syntax of Python.
 fn python(value: &Json) -> String {
     match value {
         Json::Null => "None".to_owned(),
