@@ -101,7 +101,7 @@ pub struct Preview {
 }
 
 /// Dry run of all `documents`, as [`Preview`]s with the stored objects; writes nothing. An object in a namespace that
-/// does not exist yet is shown as written in the document.
+/// does not exist yet is shown as written in the document, without fields that are null.
 ///
 /// # Errors
 /// [`ApplyError`] with the problems of all documents.
@@ -139,7 +139,8 @@ async fn previewed(
     let before = api.get_opt(document.text(&["metadata", "name"])).await;
     let before = before.map_err(|error| unanswered(document, &error))?;
     let after = match before.is_none() && is_new {
-        true => serde_json::from_value(document.value.clone())
+        // The fields that an apply would give, as in `one`.
+        true => serde_json::from_value(without_nulls(&document.value))
             .map_err(|error| vec![format!("{}: {error}", document.place(""))])?,
         false => one(kinds, document, namespace, true).await?,
     };

@@ -170,6 +170,19 @@ mod tests {
         assert!(new.contains("+kind: Kind\n"), "{new}");
     }
 
+    #[tokio::test]
+    async fn an_object_in_a_new_namespace_is_shown_without_fields_that_are_null() {
+        let management = testbed::Management::open([]).await;
+        let text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: new}\n---\napiVersion: v1\nkind: ConfigMap\n\
+                    metadata: {name: a, namespace: new, labels: null}\ndata: {key: value}\nbinaryData:\n";
+        let documents = manifest::read("a.yaml", text).unwrap();
+        let previews = apply::preview(&management.client, &documents, "default");
+        let previews = previews.await.unwrap();
+        let text = difference(&previews[1]).unwrap();
+        assert!(text.contains("+  key: value\n"), "{text}");
+        assert!(!text.contains("null"), "{text}");
+    }
+
     #[test]
     fn the_values_of_a_secret_are_in_no_difference() {
         let of = |password: &str, other: &str| {
