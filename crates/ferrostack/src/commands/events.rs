@@ -22,6 +22,8 @@ use crate::signals::stop_if;
 
 /// Number of events in a page of a list.
 const PAGE: u32 = 500;
+/// How often a list is begun, whose position expires each time before its end.
+const ATTEMPTS: usize = 5;
 
 /// Runs the command.
 pub(super) async fn execute(args: &Events, environment: &Environment) -> anyhow::Result<()> {
@@ -50,16 +52,19 @@ pub(crate) async fn run(
     first(events, args, &asked, &print)
 }
 
-/// Lists the events in pages.
+/// Lists the events in pages. A list whose position expires begins anew, [`ATTEMPTS`] times at most.
 async fn listed(api: &Api<Event>) -> kube::Result<Vec<Event>> {
     let mut params = ListParams::default().limit(PAGE);
     let mut all = Vec::new();
+    let mut attempts = 1;
     loop {
         let page = match api.list(&params).await {
-            // The position in the list has expired, and the list begins anew.
             Err(kube::Error::Api(status))
-                if status.code == 410 && params.continue_token.is_some() =>
+                if status.code == 410
+                    && params.continue_token.is_some()
+                    && attempts < ATTEMPTS =>
             {
+                attempts += 1;
                 params.continue_token = None;
                 all.clear();
                 continue;
@@ -102,6 +107,7 @@ async fn follow(
 ) -> anyhow::Result<()> {
     let mut changes = std::pin::pin!(changes);
     let mut printed = Printed::default();
+    let mut expired = 0;
     loop {
         let change = tokio::select! {
             () = stop.cancelled() => return Ok(()),
@@ -110,10 +116,14 @@ async fn follow(
         let change = match change {
             None => return Ok(()),
             Some(Ok(change)) => change,
-            Some(Err(failure)) if !printed.any && !is_expired(&failure) => {
-                return Err(failure).context("cannot list events");
-            }
             Some(Err(failure)) => {
+                if is_expired(&failure) {
+                    expired += 1;
+                }
+                // Before the first list nobody has seen anything: an error is the answer.
+                if !printed.any && (!is_expired(&failure) || expired >= ATTEMPTS) {
+                    return Err(failure).context("cannot list events");
+                }
                 debug!("watch interrupted: {failure}");
                 continue;
             }
@@ -381,6 +391,37 @@ mod tests {
             Ok(watcher::Event::InitDone),
         ];
         assert_eq!(watched(expired).await.unwrap(), "Machine/a");
+        // A list that never ends is an error, too.
+        let begun = || [Ok(watcher::Event::Init), failed(410)];
+        let error = watched((0..ATTEMPTS).flat_map(|_| begun()).collect()).await;
+        assert_eq!(error.unwrap_err().to_string(), "cannot list events");
+    }
+
+    #[tokio::test]
+    async fn a_list_whose_position_always_expires_is_an_error_after_some_attempts() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let begun = std::sync::Arc::new(AtomicUsize::new(0));
+        let counted = begun.clone();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let goes_on = request.uri().query().unwrap_or_default().contains("continue=");
+            if !goes_on {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            async move {
+                let (code, body) = match goes_on {
+                    true => (410, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410,
+                        "reason": "Expired", "message": "too old"})),
+                    false => (200, json!({"kind": "EventList", "apiVersion": "events.k8s.io/v1", "items": [],
+                        "metadata": {"continue": "next"}})),
+                };
+                let body = kube::client::Body::from(body.to_string().into_bytes());
+                http::Response::builder().status(code).body(body)
+            }
+        });
+        let client = kube::Client::new(service, testbed::NAMESPACE);
+        let error = listed(&Api::namespaced(client, testbed::NAMESPACE)).await;
+        assert!(matches!(error, Err(kube::Error::Api(status)) if status.code == 410));
+        assert_eq!(begun.load(Ordering::Relaxed), ATTEMPTS);
     }
 
     #[tokio::test]
