@@ -1,4 +1,4 @@
-# Octavia: real servers, ports and security groups for its amphorae, but no agents inside them.
+# Octavia: real servers, ports and security groups for its amphorae, but no agents inside them; and the driver of OVN.
 
 octavia_configure() {
     local dir data=$DATA/octavia owner=none network=none group=none
@@ -19,7 +19,7 @@ use_stderr = True
 bind_host = $IP
 bind_port = 9876
 auth_strategy = keystone
-enabled_provider_drivers = amphora: amphorae without an agent, octavia: the same by its old name
+enabled_provider_drivers = amphora: amphorae without an agent, octavia: the same by its old name, ovn: OVN
 default_provider_driver = amphora
 [database]
 $(database octavia octavia)
@@ -32,6 +32,15 @@ bind_ip = $IP
 bind_port = 5555
 controller_ip_port_list = $IP:5555
 heartbeat_key = $PW
+# The driver of OVN tells the state of its load balancers through these.
+[driver_agent]
+status_socket_path = $RUN/octavia-status.sock
+stats_socket_path = $RUN/octavia-stats.sock
+get_socket_path = $RUN/octavia-get.sock
+enabled_provider_agents = ovn
+[ovn]
+ovn_nb_connection = tcp:$IP:6641
+ovn_sb_connection = tcp:$IP:6642
 [certificates]
 cert_generator = local_cert_generator
 cert_manager = local_cert_manager
@@ -85,7 +94,8 @@ octavia_schema() { manage octavia-db-manage --config-file "$ETC/.octavia/octavia
 octavia_start() {
     octavia_configure
     sql octavia <"$HERE/config/octavia-online.sql" || die "creating the stand-in for heartbeats failed"
-    start_wsgi octavia-api 9876 2 1 /usr/bin/octavia-wsgi
+    start octavia-driver-agent "FERROSTACK_OCTAVIA_SOCKETS=$RUN" /usr/bin/python3 "$HERE/python/octavia_ovn.py" --config-file "$ETC/.octavia/octavia.conf"
+    start_wsgi octavia-api 9876 2 1 "$HERE/python/octavia_ovn.py" "FERROSTACK_OCTAVIA_SOCKETS=$RUN"
     local worker=(/usr/bin/python3 "$HERE/python/octavia_worker.py")
     [[ $OCTAVIA != debian ]] || worker=(octavia-worker)
     start octavia-worker "${worker[@]}" --config-file "$ETC/.octavia/octavia.conf"

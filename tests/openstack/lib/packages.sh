@@ -3,7 +3,8 @@
 # The python3-* libraries instead of nova-compute, keystone and so on: those ask debconf questions, configure databases,
 # install init scripts and depend on libvirt.
 INSTALL="python3-keystone python3-glance python3-placement python3-nova python3-neutron python3-cinder python3-octavia
- python3-openstackclient python3-octaviaclient python3-osc-placement python3-openvswitch python3-pymysql python3-memcache
+ python3-ovn-octavia-provider python3-openstackclient python3-octaviaclient python3-osc-placement python3-openvswitch
+ python3-pymysql python3-memcache
  mariadb-server-core mariadb-client-core rabbitmq-server memcached ovn-central openvswitch-switch qemu-utils
  uwsgi-core uwsgi-plugin-python3 openssh-client openssl"
 # Only a start script and an api-paste.ini of each of these is needed.
