@@ -35,6 +35,8 @@ pub struct Capo<'a> {
     pub cluster: &'a str,
     /// Ids of the API server's load balancer and pool, once created.
     pool: Option<(String, String)>,
+    /// Credentials of the cluster, which its servers have, too.
+    identity: Value,
     network: String,
     subnet: String,
     groups: Vec<(&'static str, String)>,
@@ -48,6 +50,7 @@ impl<'a> Capo<'a> {
             client,
             cluster,
             pool: None,
+            identity: Value::Null,
             network: String::new(),
             subnet: String::new(),
             groups: Vec::new(),
@@ -80,6 +83,7 @@ impl<'a> Capo<'a> {
             .get(self.cluster)
             .await
             .unwrap();
+        self.identity = json!(object.spec.identity_ref);
         let status = self.infrastructure(&object).await;
         self.store::<OpenStackCluster>(
             self.cluster,
@@ -534,7 +538,7 @@ impl<'a> Capo<'a> {
             "metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": self.cluster},
                 "finalizers": ["openstackserver.infrastructure.cluster.x-k8s.io"],
                 "ownerReferences": [owner]},
-            "spec": {"identityRef": {"name": "demo-cloud-config", "cloudName": "simulated"},
+            "spec": {"identityRef": self.identity,
                 "flavor": "m1.small", "image": {"filter": {"name": "ubuntu-24.04"}}, "sshKeyName": "",
                 "ports": [{"network": {"id": self.network}, "securityGroups": [{"id": group}]}]}});
         let object = serde_json::from_value(object).unwrap();

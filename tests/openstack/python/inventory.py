@@ -1,6 +1,7 @@
-"""Every resource of a project, one a line, sorted: inventory.py CLOUD [whole]. For comparing before and after a test.
+"""Every resource of a project, one a line, sorted: inventory.py CLOUD [whole|json]. For comparing before and after a test.
 
-With "whole", each line has every field that only a change of the resource changes.
+With "whole", each line has every field that only a change of the resource changes. With "json", all of them are one
+object, by their kinds, with every field.
 """
 import json
 import sys
@@ -18,7 +19,7 @@ def line(kind, item, whole):
     return f'{kind} {item.id} {json.dumps(fields, sort_keys=True, default=str)}'
 
 
-def main(cloud, whole=''):
+def main(cloud, form=''):
     c = openstack.connect(cloud=cloud)
     project = c.current_project_id
     neutron = c.network
@@ -31,6 +32,7 @@ def main(cloud, whole=''):
         'port': neutron.ports(project_id=project),
         'router': neutron.routers(project_id=project),
         'trunk': neutron.trunks(project_id=project),
+        'subnet pool': neutron.subnet_pools(project_id=project),
         'floating ip': neutron.ips(project_id=project),
         'security group': neutron.security_groups(project_id=project),
         'application credential': c.identity.application_credentials(c.current_user_id),
@@ -45,6 +47,10 @@ def main(cloud, whole=''):
         found['listener'] = c.load_balancer.listeners(project_id=project)
         found['pool'] = c.load_balancer.pools(project_id=project)
         found['health monitor'] = c.load_balancer.health_monitors(project_id=project)
+    if form == 'json':
+        print(json.dumps({kind: [item.to_dict() for item in items] for kind, items in found.items()}, default=str))
+        return
+    whole = form == 'whole'
     print('\n'.join(sorted(line(kind, item, whole) for kind, items in found.items() for item in items)))
 
 
