@@ -37,7 +37,7 @@ scenario_plan() {
     planned '' >"$WORK/plan.yaml"
     on admin quota set --networks 0 "$PROJECT"
     ends 1 plan -n plan -f "$WORK/plan.yaml"
-    told networks
+    told network/network
     on admin quota set --networks 100 "$PROJECT"
     ends 2 plan -n plan -f "$WORK/plan.yaml"
     say "plan: $(grep -c '^create' "$WORK/said") steps for a new cluster, and a quota without room"
@@ -75,7 +75,7 @@ X
     says openstackmachine lost Paused True ''
     mine patch machine lost --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
     mine patch openstackmachine lost --type merge -p '{"metadata":{"finalizers":null}}' >/dev/null
-    mine delete machine,openstackmachine lost --timeout 30s >/dev/null
+    mine delete machine,openstackmachine lost --ignore-not-found --timeout 30s >/dev/null
     on demo server delete "$(cloud '.server[] | select(.name == "kept") | .id')" --wait
     ends 2 audit --cloud demo -o json
     told "$server"
