@@ -111,7 +111,9 @@ impl Work<'_> {
             let view = self.view(&[Kind::FloatingIps], age).await?;
             let observed = objects.with(&view);
             let mut outcome = Outcome::of(wanted, observed, objects);
-            if outcome.plan.needs_now(&fresh) {
+            let is_doubtful =
+                round == 0 && outcome.plan.allocates_beside(wanted, &outcome.observed);
+            if is_doubtful || outcome.plan.needs_now(&fresh) {
                 // Somebody else may use one of them.
                 let now = self.view(&[Kind::FloatingIps], Duration::ZERO).await?;
                 let observed = outcome.objects.with(&now);

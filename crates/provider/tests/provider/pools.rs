@@ -208,6 +208,19 @@ async fn addresses_that_were_there_are_given_out_first_and_stay() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_address_that_was_allocated_since_the_last_look_is_given_out_before_a_new_one() {
+    let world = World::start().await;
+    pool(&world, json!({})).await;
+    claim(&world, "a").await;
+    answer(&world, "a").await;
+    let (_, given) = allocate(&world).await;
+    let more = json!({"spec": {"preAllocatedFloatingIPs": [given]}});
+    world.merge::<OpenStackFloatingIPPool>("public", more).await;
+    claim(&world, "b").await;
+    assert_eq!(answer(&world, "b").await, given);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_address_that_is_retained_answers_the_next_claim_and_goes_with_the_pool() {
     let world = World::start().await;
     pool(&world, json!({"reclaimPolicy": "Retain"})).await;
