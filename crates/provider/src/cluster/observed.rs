@@ -82,34 +82,41 @@ pub struct Observed {
 impl Observed {
     /// The state of a cluster in `view`; `known` has the references of its object.
     pub fn of(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
-        let mut observed = Self::marked(view, cluster);
+        let mut observed = Self::marked(view, cluster, known);
         observed.sort(known);
         observed
     }
 
-    fn marked(view: Arc<View>, cluster: Identity) -> Self {
+    fn marked(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
+        let ours = Ours {
+            cluster,
+            text: cluster.to_string(),
+        };
         let of_bastion = |ip: &Arc<FloatingIp>| {
             Mark::in_description(&ip.description).is_some_and(|mark| mark.is_of_bastion())
         };
-        let (bastion_ips, floating_ips) = described(&view.floating_ips, cluster)
+        let (bastion_ips, floating_ips) = ours
+            .of(&view.floating_ips, |ip| {
+                known.host.as_ref() == Some(&ip.floating_ip_address)
+            })
             .into_iter()
             .partition(of_bastion);
         Self {
             cluster,
-            networks: described(&view.networks, cluster),
-            subnets: described(&view.subnets, cluster),
-            routers: described(&view.routers, cluster),
-            groups: described(&view.security_groups, cluster),
-            balancers: described(&view.load_balancers, cluster),
+            networks: ours.of(&view.networks, |it| known.ids.contains(&it.id)),
+            subnets: ours.of(&view.subnets, |it| known.ids.contains(&it.id)),
+            routers: ours.of(&view.routers, |it| known.ids.contains(&it.id)),
+            groups: ours.of(&view.security_groups, |it| known.ids.contains(&it.id)),
+            balancers: ours.of(&view.load_balancers, |it| known.ids.contains(&it.id)),
             floating_ips,
             bastion_ips,
-            ports: described(&view.ports, cluster),
+            ports: ours.of(&view.ports, |_| false),
             servers: view
                 .servers
                 .tagged(&Mark::cluster(cluster).tags()[0])
                 .to_vec(),
-            volumes: described(&view.volumes, cluster),
-            server_groups: described(&view.server_groups, cluster),
+            volumes: ours.of(&view.volumes, |_| false),
+            server_groups: ours.of(&view.server_groups, |_| false),
             view,
         }
     }
@@ -302,15 +309,32 @@ fn has_twins(subnets: &[Arc<Subnet>]) -> bool {
     places.collect::<BTreeSet<_>>().len() < subnets.len()
 }
 
-fn described<T: Resource>(table: &Table<T>, cluster: Identity) -> Vec<Arc<T>> {
-    let id = cluster.to_string();
-    let ours = |item: &&Arc<T>| {
-        let description = item.description();
-        // This runs over every object of the project: only what can be a mark of the cluster is parsed.
-        Mark::may_be_of(description, &id)
-            && Mark::in_description(description).is_some_and(|mark| mark.cluster == cluster)
-    };
-    table.iter().filter(ours).cloned().collect()
+/// Finder of what carries the mark of a cluster.
+struct Ours {
+    cluster: Identity,
+    /// Text of the identity.
+    text: String,
+}
+
+impl Ours {
+    /// Resources with the mark in their description. Where somebody has changed the description, the mark in the tags is one
+    /// as well, for what the object itself names: tags alone can be copied from one resource to another.
+    fn of<T: Resource>(&self, table: &Table<T>, is_named: impl Fn(&Arc<T>) -> bool) -> Vec<Arc<T>> {
+        let is_tagged = |item: &Arc<T>| {
+            Mark::in_description(item.description()).is_none()
+                && Mark::in_tags(item.tags()) == Some(Mark::cluster(self.cluster))
+        };
+        let ours = |item: &&Arc<T>| {
+            let description = item.description();
+            // This runs over every object of the project: only what can be a mark of the cluster is parsed.
+            match Mark::may_be_of(description, &self.text) {
+                true => Mark::in_description(description)
+                    .is_some_and(|mark| mark.cluster == self.cluster),
+                false => is_named(item) && is_tagged(item),
+            }
+        };
+        table.iter().filter(ours).cloned().collect()
+    }
 }
 
 #[cfg(test)]

@@ -102,10 +102,16 @@ impl Observed {
             }
         }
         servers.sort_by_key(|server| rank(server, &known));
+        // A description can be changed; the tags of a port that is recorded prove as much.
+        let is_tagged = |port: &Port| {
+            known.ports.contains(&port.id)
+                && Mark::in_description(&port.description).is_none()
+                && Mark::in_tags(&port.tags) == Some(mark)
+        };
         let ports = view
             .ports
             .iter()
-            .filter(|port| described(&port.description));
+            .filter(|port| described(&port.description) || is_tagged(port));
         let volumes = view
             .volumes
             .iter()

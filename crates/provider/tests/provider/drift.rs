@@ -173,3 +173,59 @@ async fn port_security_that_the_spec_leaves_to_the_network_is_left_to_whoever_ch
     assert_eq!(known["port_security_enabled"], false);
     assert_eq!(world.writes(), writes);
 }
+
+/// Ids of the load balancers, and of all that Neutron has in the project.
+async fn ids(world: &World) -> Vec<(Service, String)> {
+    let mut all = Vec::new();
+    for (service, path) in [
+        (Service::Network, "networks"),
+        (Service::Network, "subnets"),
+        (Service::Network, "routers"),
+        (Service::Network, "security-groups"),
+        (Service::Network, "floatingips"),
+        (Service::Network, "ports"),
+        (Service::LoadBalancer, "lbaas/loadbalancers"),
+    ] {
+        let path = format!("/{path}");
+        let found = world.request(service, "GET", &path, json!({})).await;
+        for (_, items) in found.as_object().unwrap() {
+            for item in items.as_array().into_iter().flatten() {
+                let is_ours = item["description"]
+                    .as_str()
+                    .is_some_and(|it| it.ends_with(']'));
+                let id = item["id"].as_str().unwrap();
+                all.extend(is_ours.then(|| (service, format!("{path}/{id}"))));
+            }
+        }
+    }
+    all.sort_by(|a, b| a.1.cmp(&b.1));
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_another_description_is_still_the_clusters_and_nothing_is_made_twice() {
+    let world = World::start().await;
+    worker(&world, json!([{}])).await;
+    let before = ids(&world).await;
+    let kinds: std::collections::BTreeSet<_> = before
+        .iter()
+        .filter_map(|(_, path)| path.rsplit_once('/'))
+        .map(|(kind, _)| kind)
+        .collect();
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
+    let resources = world.cloud.resources();
+    for (service, path) in &before {
+        let kind = path.rsplit('/').nth(1).unwrap();
+        let one = kind.strip_suffix('s').unwrap().replace('-', "_");
+        let change = json!({one: {"description": "changed"}});
+        world.request(*service, "PUT", path, change).await;
+    }
+    tokio::time::sleep(crate::world::MINUTE).await;
+    assert_eq!(world.cloud.resources(), resources);
+    world.cluster_ready().await;
+    world.machine_ready("md-0").await;
+    world.delete_machine("md-0").await;
+    world.delete::<OpenStackCluster>("demo").await;
+    world.gone::<OpenStackCluster>("demo").await;
+    assert_eq!(world.left_over(), std::collections::BTreeMap::default());
+}
