@@ -17,18 +17,18 @@ use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// A kind of such objects.
+/// Kind of such objects.
 pub(crate) trait Alone: Served {
-    /// The list of the cloud with the evidence of a lost identity.
+    /// [`Kind`] of the list in the cloud with the evidence of a lost identity.
     const TELLS: Kind;
 
-    /// The register of their identities.
+    /// [`Register`] of the identities of the kind.
     fn register(claims: &Claims) -> &Register<Self>;
 
-    /// The credentials of the cloud.
+    /// [`IdentityRef`] with the credentials of the cloud.
     fn identity_ref(&self) -> &IdentityRef;
 
-    /// The reason for leaving the object alone, if there is one.
+    /// [`Problem`] that forbids the provider to act on the object, if any.
     fn refused(&self) -> Option<Problem> {
         None
     }
@@ -36,10 +36,10 @@ pub(crate) trait Alone: Served {
     /// True if the status names resources of the object.
     fn is_traced(&self) -> bool;
 
-    /// The identity of an object without the annotation.
+    /// [`Identity`] of an object without the annotation.
     ///
     /// # Errors
-    /// A problem without evidence in the cloud.
+    /// A [`Problem`] without evidence in the cloud.
     fn restored(&self, view: &View) -> Result<Identity, Problem>;
 
     /// Reconciles an object in use.
@@ -91,10 +91,10 @@ pub(crate) async fn reconcile<K: Alone>(
     kept::finish(ctx, object.as_ref(), next, result, store).await
 }
 
-/// Stores identity and finalizer, and returns the identity. A lost identity is restored from certain evidence.
+/// Stores identity and finalizer, and returns the [`Identity`]. A lost identity is restored from certain evidence.
 ///
 /// # Errors
-/// A problem with an uncertain identity, or one of another object.
+/// A [`Problem`] with an uncertain identity, or one of another object.
 pub(crate) async fn prepare<K: Alone>(
     ctx: &Context,
     object: &K,
@@ -111,7 +111,7 @@ pub(crate) async fn prepare<K: Alone>(
     Ok(id)
 }
 
-/// The identity of the object; `None` for a new object.
+/// [`Identity`] of the object; `None` for a new object.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -148,7 +148,7 @@ async fn store<K: Alone>(
     Ok(())
 }
 
-/// The cloud of the object.
+/// [`Cloud`] of the object.
 pub(crate) async fn cloud<K: Alone>(ctx: &Context, object: &K) -> Result<Cloud, Problem> {
     let identity_ref = object.identity_ref();
     credentials::cloud(ctx.access(), &namespace(object), identity_ref).await

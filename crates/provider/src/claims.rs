@@ -1,11 +1,11 @@
-//! Which objects have which identity, in all namespaces that the manager may read.
+//! Holders of identities, in all namespaces the manager may read.
 //!
-//! An identity may act only while a single object has it: a copy of an object has the identity of the original, and with
-//! it everything in the cloud. Two watches of metadata, which no filter and no option narrows, keep the holders of each
-//! identity; they include objects that cannot be decoded.
+//! An [`Identity`] may act only while a single object has it: a copy of an object has the identity of the original, and
+//! thus owns everything of the original in the cloud. Two watches of metadata, narrowed by no filter and no option,
+//! keep the holders of each identity, including objects that cannot be decoded.
 //!
-//! A watch can lag behind that of a controller. Since its events are in order, it knows every earlier holder of an
-//! identity once it knows the object that asks; until then the answer is [`Denial::Behind`].
+//! A watch can lag behind the watch of a controller. Since its events are in order, the watch knows every earlier
+//! holder of an identity once it knows the asking object; until then the answer is [`Denial::Behind`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
@@ -33,12 +33,12 @@ use crate::owners::{namespace, of_cluster};
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// When to ask again after [`Denial::Behind`].
+/// Time of the next attempt after [`Denial::Behind`].
 pub(crate) const SOON: Duration = Duration::from_millis(50);
-/// The pause before the first list is tried again.
+/// Pause before the next attempt to get the first list.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The holders of all identities.
+/// Holders of all identities.
 pub(crate) struct Claims {
     /// OpenStackClusters by the annotation [`CLUSTER_ID`].
     pub(crate) clusters: Register<OpenStackCluster>,
@@ -50,7 +50,7 @@ pub(crate) struct Claims {
     pub(crate) servers: Register<OpenStackServer>,
 }
 
-/// The objects of one kind by their identities.
+/// Objects of one kind by their [`Identity`].
 pub(crate) struct Register<K: Resource<DynamicType = ()>> {
     annotation: &'static str,
     finalizer: &'static str,
@@ -67,28 +67,28 @@ struct Held {
     is_listed: bool,
     holders: HashMap<Key, Holder>,
     by_identity: HashMap<Identity, BTreeSet<Key>>,
-    /// The objects of the list that is being received.
+    /// Objects in a list not yet received completely.
     listing: HashSet<Key>,
-    /// Identities made by this process whose objects the watch has not shown yet. Nobody else can have them.
+    /// Identities made by this process for objects unknown to the watch. No other object can have these.
     minted: HashSet<Identity>,
 }
 
-/// An object that has an identity.
+/// Object with an [`Identity`].
 #[derive(Clone, PartialEq, Eq)]
 struct Holder {
     uid: String,
     id: Identity,
     created: Option<Timestamp>,
-    /// The name of its Cluster.
+    /// Name of its Cluster.
     cluster: Option<String>,
 }
 
-/// Why an object may not act with an identity.
+/// Reason why an object may not act with an [`Identity`].
 #[derive(Debug)]
 pub(crate) enum Denial {
     /// The watch does not know the object yet.
     Behind,
-    /// Others have it, too.
+    /// Other objects have the identity, too.
     Shared(Box<Shared>),
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Shared {
     kind: String,
     annotation: &'static str,
     finalizer: &'static str,
-    /// The others, and the youngest of all.
+    /// Other objects, and the youngest of all.
     others: Vec<Key>,
     youngest: Option<Key>,
 }
@@ -173,7 +173,7 @@ where
         }
     }
 
-    /// Takes in an event of the watch.
+    /// Takes in an [`Event`] of the watch.
     pub(crate) fn apply(&self, event: Event<PartialObjectMeta<K>>) {
         let contested = {
             let mut held = self.held.lock();
@@ -207,14 +207,14 @@ where
         })
     }
 
-    /// The objects whose identity another one got or gave up, from now on.
+    /// Objects whose identity another object got or gave up, from now on.
     pub(crate) fn contested(&self) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
         let (sender, receiver) = unbounded();
         self.woken.lock().push(sender);
         receiver
     }
 
-    /// Whether `object`, which has the identity `id`, is the only one that has it.
+    /// Checks that `object` is the only holder of its identity `id`.
     pub(crate) fn sole(&self, object: &K, id: Identity) -> Result<(), Denial> {
         let held = self.held.lock();
         let asking = key(object);
@@ -228,7 +228,7 @@ where
         self.unshared(&held, &asking, id)
     }
 
-    /// Whether no other object has the identity `id`, which `object` has lost.
+    /// Checks that no other object has the identity `id`, lost by `object`.
     pub(crate) fn free(&self, object: &K, id: Identity) -> Result<(), Denial> {
         let held = self.held.lock();
         if !held.is_listed {
@@ -259,7 +259,7 @@ where
         })))
     }
 
-    /// A new identity, which no object has.
+    /// New [`Identity`], held by no object.
     pub(crate) fn mint(&self) -> Identity {
         let id = Identity::new();
         self.held.lock().minted.insert(id);
@@ -271,7 +271,7 @@ where
         self.held.lock().minted.remove(&id);
     }
 
-    /// The identity of an object, if it has one.
+    /// [`Identity`] of an object, if any.
     pub(crate) fn identity_of(
         &self,
         namespace: &str,
@@ -285,7 +285,7 @@ where
         Ok(holder.map(|holder| holder.id))
     }
 
-    /// The name of the Cluster of an object with an identity.
+    /// Name of the Cluster of an object with an identity.
     pub(crate) fn cluster_of(&self, object: &ObjectRef<K>) -> Option<String> {
         let namespace = object.namespace.clone().unwrap_or_default();
         let held = self.held.lock();
@@ -293,7 +293,7 @@ where
         holder.cluster.clone()
     }
 
-    /// The name of the object of a Cluster, if that is one object with an identity.
+    /// Name of a Cluster's object, if exactly one object has an identity.
     pub(crate) fn of_cluster(&self, namespace: &str, cluster: &str) -> Option<String> {
         let held = self.held.lock();
         let mut found = held.holders.iter().filter(|((of, _), holder)| {
@@ -305,7 +305,7 @@ where
 }
 
 impl Held {
-    /// Enters or removes an object, and returns the objects that share an identity with it, or did.
+    /// Enters or removes an object, and returns the present and former sharers of its identity.
     fn set(&mut self, key: Key, holder: Option<Holder>) -> BTreeSet<Key> {
         let before = self.holders.get(&key);
         if before == holder.as_ref() {
@@ -340,7 +340,7 @@ impl Held {
         contested
     }
 
-    /// The list is complete: what it does not have is gone.
+    /// Completes the list: objects missing in the list are gone.
     fn listed(&mut self) -> BTreeSet<Key> {
         let listing = std::mem::take(&mut self.listing);
         let gone = self.holders.keys().filter(|key| !listing.contains(*key));
@@ -353,8 +353,7 @@ impl Held {
 }
 
 impl Shared {
-    /// What happened, and what to do: for the conditions of all objects with the identity, and of those that depend on
-    /// them.
+    /// [`Problem`] with what to do, for the conditions of all objects with the identity, and of their dependents.
     pub(crate) fn problem(&self) -> Problem {
         let kind = &self.kind;
         let words = |(namespace, name): &Key| format!("{namespace}/{name}");
@@ -380,7 +379,7 @@ impl Shared {
     }
 }
 
-/// All objects of a kind, or those of `namespace` if the role allows no more.
+/// All objects of a kind, or objects of `namespace` alone if the role allows no more.
 async fn scope<K>(client: &Client, namespace: Option<&str>) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>

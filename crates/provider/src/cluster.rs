@@ -86,7 +86,7 @@ pub(crate) async fn reconcile(
     finish(&ctx, &object, next, result).await
 }
 
-/// Reconciles an OpenStackCluster that is neither paused nor being deleted.
+/// Reconciles an [`OpenStackCluster`] that is neither paused nor being deleted.
 async fn normal(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -127,7 +127,7 @@ async fn normal(
     }
 }
 
-/// Reconciles the bastion; of two problems, that of the rest of the cluster is returned.
+/// Reconciles the bastion; of two problems, the cluster's one is returned.
 async fn with_bastion(
     ctx: &Context,
     work: &Work<'_>,
@@ -147,8 +147,8 @@ async fn with_bastion(
     })
 }
 
-/// The facts about a cluster, and the state that they were read from. What is missing, and what a decision depends on
-/// that is not taken back, is looked for in lists of now.
+/// [`Facts`] about a cluster, and the observed state behind the facts. Missing resources, and the basis of irrevocable
+/// decisions, are looked for in current lists.
 async fn looked_up(
     ctx: &Context,
     work: &Work<'_>,
@@ -178,16 +178,16 @@ async fn looked_up(
     Ok((resolve(&observed)?, observed))
 }
 
-/// The policies of the roles that have a server group.
+/// [`placement::Policies`] of the roles with a server group.
 ///
 /// # Errors
-/// The problem with the annotation.
+/// [`Problem`] with the annotation.
 pub(crate) fn server_groups(object: &OpenStackCluster) -> Result<placement::Policies, Problem> {
     let invalid = |text| Problem::new(Type::Ready, Reason::InvalidClusterSpec, text);
     placement::policies(object).map_err(invalid)
 }
 
-/// The CIDRs of pods and Services.
+/// CIDRs of pods and Services.
 pub(crate) fn cidrs(cluster: &Cluster) -> Vec<String> {
     let network = cluster.spec.cluster_network.as_ref();
     let ranges = network.map(|network| [network.pods.as_ref(), network.services.as_ref()]);
@@ -212,7 +212,7 @@ fn age(object: &OpenStackCluster) -> Duration {
 }
 
 impl Context {
-    /// The desired state, without the health monitors that the driver of the load balancer has refused.
+    /// [`Desired`] state, without health monitors that the driver of the load balancer has refused.
     fn served<'d>(&self, desired: &'d Desired, observed: &Observed) -> Cow<'d, Desired> {
         let is_refused = |known: &Arc<LoadBalancer>| self.unmonitored.has(&known.id);
         if !observed.balancer().is_some_and(is_refused) {
@@ -226,7 +226,7 @@ impl Context {
     }
 }
 
-/// The kinds of resources that a reconcile of this object reads.
+/// [`Kind`]s of resources read in a reconcile of this object.
 async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
     let balancer = balancer_spec(&object.spec);
     let known = object
@@ -245,7 +245,7 @@ async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
     kinds
 }
 
-/// Writes into `next` which resources exist and what the reconcile waits for.
+/// Writes existing resources and the reason of a wait into `next`.
 fn show(
     ctx: &Context,
     spec: &OpenStackClusterSpec,
@@ -276,15 +276,15 @@ fn show(
 
 /// The result of a reconcile.
 enum Progress {
-    /// Everything is as desired.
+    /// The observed state is the desired one.
     Settled,
     /// Operations of the cloud are not finished.
     Waiting,
-    /// A problem, which the conditions report.
+    /// [`Problem`], reported in the conditions.
     Stopped(Problem),
 }
 
-/// Writes endpoint and status, and returns when to reconcile again.
+/// Writes endpoint and status, and returns the time of the next reconcile.
 async fn finish(
     ctx: &Context,
     object: &OpenStackCluster,

@@ -24,10 +24,10 @@ const TELLING: &[&str] = &[
     "error:",
     UNKNOWN_DATA,
 ];
-/// What cloud-init prints of user data in no format that it knows, followed by their beginning, which may be secret.
+/// Message of cloud-init about user data in an unknown format, followed by their beginning, which may be secret.
 const UNKNOWN_DATA: &str = "Unhandled non-multipart (text/x-not-multipart) userdata";
 
-/// Why the server did not become a Node: the failed preflight checks, or one line of the console.
+/// Reason why the server did not become a Node: the failed preflight checks, or one line of the console.
 pub(crate) fn failure(console: &str) -> Option<String> {
     let telling = checks(console).or_else(|| {
         let lines = || console.lines().rev().filter(|line| !is_warning(line));
@@ -52,13 +52,13 @@ fn without_data(line: &str) -> String {
     }
 }
 
-/// Whether the line is a warning of etcd's client in kubeadm: it retries while a learner is not in sync, for as long as a
-/// slow machine needs.
+/// True for a warning of etcd's client in kubeadm, which retries while a learner is not in sync, for as long as a slow
+/// machine needs.
 fn is_warning(line: &str) -> bool {
     line.contains(r#""level":"warn""#)
 }
 
-/// The checks that failed in the last preflight. The last line of kubeadm only reports that some failed.
+/// Failed checks of the last preflight. The last line of kubeadm only reports that some failed.
 fn checks(console: &str) -> Option<String> {
     let lines: Vec<&str> = console.lines().collect();
     let last = lines.iter().rposition(|line| line.contains(CHECK))?;
@@ -78,8 +78,7 @@ pub(crate) struct Consoles {
 }
 
 impl Consoles {
-    /// The failure on the console of the server `id`, if it was read less than `max_age` ago, and how long it remains
-    /// valid.
+    /// Failure on the console of the server `id`, if read less than `max_age` ago, and its remaining validity.
     pub(crate) fn recent(&self, id: &str, max_age: Duration) -> Option<(Option<String>, Duration)> {
         let read = self.read.lock();
         let (at, failure) = read.get(id)?;
@@ -87,7 +86,7 @@ impl Consoles {
         (!left.is_zero()).then(|| (failure.clone(), left))
     }
 
-    /// Stores the failure on the console of the server `id`, and removes entries that are out of date.
+    /// Stores the failure on the console of the server `id`, and removes outdated entries.
     pub(crate) fn note(&self, id: &str, failure: Option<String>, max_age: Duration) {
         let mut read = self.read.lock();
         read.retain(|_, (at, _)| at.elapsed() < max_age * 2);

@@ -1,4 +1,4 @@
-//! What all reconciles of this crate share.
+//! Shared parts of all reconciles of this crate.
 
 pub(crate) mod kept;
 
@@ -26,37 +26,37 @@ pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
 use crate::reason::Type;
 
-/// The maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit
-/// is for missed changes.
+/// Maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit is
+/// for missed changes.
 pub(crate) const FRESH: Duration = Duration::from_secs(60);
-/// The maximum age for an object whose state is the desired one: longer than the intervals of the inventory, so that
-/// its resyncs cause no list requests.
+/// Maximum age for an object in its desired state: longer than the intervals of the inventory, so that its resyncs
+/// cause no list requests.
 pub(crate) const AT_REST: Duration = Duration::from_secs(900);
 
-/// What all reconciles share.
+/// Shared parts of all reconciles.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) clouds: CloudPool,
     pub(crate) recorder: Recorder,
     pub(crate) options: Options,
     pub(crate) consoles: Consoles,
-    /// Servers of machines for which Nova had no room.
+    /// [`Failures`]: servers of machines for which Nova had no room.
     pub(crate) failures: Failures,
-    /// Load balancers whose driver has no health monitors.
+    /// [`Unmonitored`] load balancers, whose driver has no health monitors.
     pub(crate) unmonitored: Unmonitored,
-    /// Which objects have which identity.
+    /// [`Claims`] of objects to identities.
     pub(crate) claims: Arc<Claims>,
     /// Cancelled when the process stops.
     pub(crate) shutdown: CancellationToken,
 }
 
 impl Context {
-    /// The current time, for conditions.
+    /// Current time, for conditions.
     pub(crate) fn now(&self) -> Timestamp {
         Timestamp::now()
     }
 
-    /// The access to credentials and clouds.
+    /// [`Access`] to credentials and clouds.
     pub(crate) fn access(&self) -> Access<'_> {
         Access {
             client: &self.client,
@@ -65,14 +65,14 @@ impl Context {
         }
     }
 
-    /// Whether the problem is none of the object's: in a process that stops, connections break off, to a cloud of the
-    /// same process in particular. It is not reported.
+    /// True if a problem is not the object's: connections break off in a stopping process, especially to a cloud of the
+    /// same process. Such a problem is not reported.
     pub(crate) fn is_of_shutdown(&self, result: &Result<impl Sized, Error>) -> bool {
         self.shutdown.is_cancelled() && matches!(result, Err(Error::Problem(_)))
     }
 }
 
-/// Why a reconcile failed.
+/// Reason why a reconcile failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     /// A request to the API server failed.
@@ -83,13 +83,13 @@ pub(crate) enum Error {
         /// The error of the API server.
         source: kube::Error,
     },
-    /// An object that this one needs cannot be decoded.
+    /// Undecodable object needed by this one.
     #[error(transparent)]
     NotDecoded(#[from] NotDecoded),
     /// The watch of identities does not know the object yet: see [`crate::claims`].
     #[error("the watch of identities is behind")]
     Behind,
-    /// A problem that the conditions of the object already report.
+    /// [`Problem`] already reported in the conditions of the object.
     #[error(transparent)]
     Problem(#[from] Problem),
 }
@@ -120,7 +120,7 @@ impl From<Denial> for Error {
     }
 }
 
-/// The interval in which an object that waits is reconciled without a change in the cloud.
+/// Interval between reconciles of a waiting object without a change in the cloud.
 pub(crate) const FALLBACK: Duration = Duration::from_secs(30);
 
 /// Requeues after the resync interval; changes trigger a reconcile earlier.
@@ -128,7 +128,7 @@ pub(crate) fn settled() -> Action {
     Action::requeue(operator::controller::RESYNC)
 }
 
-/// The Cluster that `object` belongs to: its owner, or the one in its label.
+/// [`Cluster`] of `object`: its owner, or the one in its label.
 pub(crate) async fn owner_cluster<K: ResourceExt>(
     client: &Client,
     object: &K,
@@ -143,7 +143,7 @@ pub(crate) async fn owner_cluster<K: ResourceExt>(
         .map_err(Error::kubernetes("reading the owning Cluster"))
 }
 
-/// The Machine that owns `object`.
+/// [`Machine`] that owns `object`.
 pub(crate) async fn owner_machine<K: ResourceExt>(
     client: &Client,
     object: &K,
@@ -158,7 +158,7 @@ pub(crate) async fn owner_machine<K: ResourceExt>(
         .map_err(Error::kubernetes("reading the owning Machine"))
 }
 
-/// True for a paused `object`, by its Cluster or by an annotation.
+/// True for a paused `object`, by its [`Cluster`] or by an annotation.
 pub(crate) fn is_paused<K: ResourceExt>(object: &K, cluster: Option<&Cluster>) -> bool {
     object
         .annotations()
@@ -173,7 +173,7 @@ pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
         .contains_key(api::names::MANAGED_BY_ANNOTATION)
 }
 
-/// The maximum age of the view of the cloud when an object with these conditions is reconciled.
+/// Maximum age of the view of the cloud for a reconcile of an object with these [`Condition`]s.
 pub(crate) fn age<K: Resource>(object: &K, conditions: Option<&[Condition]>) -> Duration {
     let ready = api::conditions::find(conditions.unwrap_or_default(), Type::Ready.as_str());
     let generation = object.meta().generation;
@@ -189,8 +189,8 @@ pub(crate) fn is_deleting<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_some()
 }
 
-/// Restores the transition time of conditions whose status is the same as before, even if it changed in between: a
-/// status that differs only in these times is not written.
+/// Restores the transition time of [`Condition`]s with an unchanged status, even if changed in between: a status with
+/// other times only is not written.
 pub(crate) fn steady(before: Option<&[Condition]>, after: Option<&mut [Condition]>) {
     let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
     for condition in after {

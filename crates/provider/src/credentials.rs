@@ -15,18 +15,18 @@ use crate::reason::{Reason, Type};
 /// Access to credentials and clouds.
 #[derive(Clone, Copy)]
 pub(crate) struct Access<'a> {
-    /// The API server with Secrets.
+    /// [`Client`] of the API server with Secrets.
     pub(crate) client: &'a Client,
-    /// The sessions.
+    /// [`CloudPool`] with the sessions.
     pub(crate) pool: &'a CloudPool,
     /// Certificates of authorities, in PEM, for clouds without certificates.
     pub(crate) ca: Option<&'a str>,
 }
 
-/// An authenticated session with the cloud that `identity` selects for an object in `namespace`.
+/// Authenticated session with the [`Cloud`] selected by `identity` for an object in `namespace`.
 ///
 /// # Errors
-/// A problem with the credentials: missing, malformed, not allowed in this namespace, rejected, or the cloud is not
+/// A [`Problem`] with the credentials: missing, malformed, not allowed in this namespace, rejected, or the cloud is not
 /// reachable.
 pub(crate) async fn cloud(
     access: Access<'_>,
@@ -47,7 +47,7 @@ pub(crate) async fn cloud(
     })
 }
 
-/// The cloud with these authorities, unless Secret or entry have some.
+/// [`CloudConfig`] with these authorities, unless Secret or entry have some.
 fn with_authorities(config: CloudConfig, ca: Option<&str>) -> CloudConfig {
     match config.ca_pem.is_none() && config.cacert.is_none() {
         true => config.with_ca(ca),
@@ -55,10 +55,11 @@ fn with_authorities(config: CloudConfig, ca: Option<&str>) -> CloudConfig {
     }
 }
 
-/// The cloud that `identity` selects for an object in `namespace`, with its credentials. Sends no request to it.
+/// [`CloudConfig`] selected by `identity` for an object in `namespace`, with its credentials. Sends no request to the
+/// cloud.
 ///
 /// # Errors
-/// A problem with the credentials: missing, malformed, or not allowed in this namespace.
+/// A [`Problem`] with the credentials: missing, malformed, or not allowed in this namespace.
 pub async fn cloud_config(
     client: &Client,
     namespace: &str,
@@ -121,8 +122,7 @@ async fn config(
     Ok(config.with_ca(ca).with_region(identity.region.clone()))
 }
 
-/// The certificates of the key `cacert`; blank text selects those of the system, since the templates of the Go provider
-/// write it.
+/// Certificates of the key `cacert`; blank text, as written by the templates of the Go provider, selects the system's.
 fn certificates(text: Option<&str>) -> Result<Option<&str>, &'static str> {
     match text.map(str::trim) {
         None | Some("") => Ok(None),
@@ -134,7 +134,7 @@ fn certificates(text: Option<&str>) -> Result<Option<&str>, &'static str> {
     }
 }
 
-/// The Secret of an OpenStackClusterIdentity that objects in `namespace` may use, as namespace and name.
+/// Secret of an [`OpenStackClusterIdentity`] open to objects in `namespace`, as namespace and name.
 async fn shared(client: &Client, namespace: &str, name: &str) -> Result<(String, String), Problem> {
     let identities = Api::<OpenStackClusterIdentity>::all(client.clone());
     let identity = identities
@@ -174,7 +174,7 @@ fn kubernetes(error: kube::Error) -> Problem {
     }
 }
 
-/// Whether the credentials may be the cause of a failed request: of any login that failed, with whatever status.
+/// True if the credentials may be the cause of a failed request: after any failed login, with whatever status.
 pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
     let is_refusal = matches!(
         error.kind(),

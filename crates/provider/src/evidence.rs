@@ -1,10 +1,10 @@
 //! Recovers the identity of an object whose identity annotation is missing.
 //!
 //! Ids in status, providerID, and annotations of the machines of the cluster survive when GitOps replaces an object
-//! without its annotations. The resources that they refer to have the mark of their owner. If all these marks have one
-//! identity, it is the identity of the object. Since anybody may have written an id, only resources that have the names
-//! of the object's own count: at most one object can recover an identity. Otherwise the object waits: with a new identity, everything would be
-//! created a second time and the first set of resources leaked.
+//! without its annotations. The resources of these ids have the mark of their owner. If all marks have one identity, it
+//! is the identity of the object. Since anybody may have written an id, only resources with the names of the object's
+//! own count: at most one object can recover an identity. Otherwise the object waits: with a new identity, everything
+//! would be created a second time and the first set of resources leaked.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,13 @@ use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::names::Names;
 use crate::spec::balancer_spec;
 
-/// The references of an object to its resources, and the marks on those resources.
+/// References of an object to its resources, and the marks on these resources.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     /// References to resources created for the object, for messages: `network 1234`.
     pub(crate) references: Vec<String>,
-    /// References to resources with the names of the object's own and no mark: the Go provider's, not all taken over yet.
+    /// References to resources with the names of the object's own and no mark: the Go provider's, not all taken over
+    /// yet.
     unmarked: Vec<String>,
     pub(crate) marks: BTreeSet<Mark>,
 }
@@ -33,14 +34,14 @@ pub(crate) struct Evidence {
 pub(crate) enum Verdict {
     /// Nothing was created for the object.
     New,
-    /// The resources of the object have this mark.
+    /// Resources of the object with this [`Mark`].
     Known(Mark),
-    /// Resources were created, but their marks do not identify the object; the reason, for users.
+    /// Resources were created, but the marks do not identify the object; the reason, for users.
     Unknown(String),
 }
 
 impl Evidence {
-    /// The evidence for an OpenStackCluster: the resources in its status, the floating IP of its endpoint, and the
+    /// [`Evidence`] for an [`OpenStackCluster`]: the resources in its status, the floating IP of its endpoint, and the
     /// annotations of its machines.
     pub(crate) fn of_cluster(
         object: &OpenStackCluster,
@@ -84,8 +85,8 @@ impl Evidence {
         evidence
     }
 
-    /// The conclusion for an object without its `annotation`. `has_finalizer` is evidence, too: identity and finalizer
-    /// are stored together, before anything is created.
+    /// [`Verdict`] on an object without its `annotation`. `has_finalizer` is evidence, too: identity and finalizer are
+    /// stored together, before anything is created.
     pub(crate) fn verdict(self, annotation: &str, has_finalizer: bool) -> Verdict {
         let marks: Vec<_> = self.marks.into_iter().collect();
         let why = match marks.as_slice() {
@@ -143,7 +144,7 @@ impl Collection {
     }
 }
 
-/// The resources in the status of a cluster that were created for it, without those that its spec refers to.
+/// Resources in the status of a cluster that were created for it, without resources of the spec.
 fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
     let spec = &object.spec;
     let Some(status) = &object.status else {
@@ -171,7 +172,7 @@ fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
         .collect()
 }
 
-/// The names that the resources of one cluster have.
+/// Names of the resources of one cluster.
 struct Named {
     names: Vec<String>,
     description: Option<String>,
@@ -196,7 +197,7 @@ impl Named {
         }
     }
 
-    /// The mark of a resource in the status, and whether it has one of the names and no mark at all.
+    /// [`Mark`] of a resource in the status, and true for a resource with one of the names but no mark at all.
     fn mark_or_none<T: Resource>(&self, item: Option<&std::sync::Arc<T>>) -> (Option<Mark>, bool) {
         let Some(item) = item else {
             return (None, false);
@@ -206,7 +207,7 @@ impl Named {
         (self.mark(&**item), is_unmarked)
     }
 
-    /// The mark of a resource of a cluster that has one of the names, or the description.
+    /// [`Mark`] of a resource of a cluster with one of the names, or the description.
     fn mark<T: Resource>(&self, item: &T) -> Option<Mark> {
         let mark = Mark::in_description(item.description())?;
         let described = |text: &String| mark.description(text) == item.description();
@@ -215,7 +216,7 @@ impl Named {
         (is_named && mark.machine.is_none()).then_some(mark)
     }
 
-    /// Whether anything has this mark.
+    /// True if any resource has this [`Mark`].
     fn has(&self, mark: Mark, view: &View) -> bool {
         fn any<T: Resource>(named: &Named, mark: Mark, table: &Table<T>) -> bool {
             table.iter().any(|item| named.mark(&**item) == Some(mark))

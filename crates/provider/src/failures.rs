@@ -1,5 +1,4 @@
-//! Servers that Nova failed for want of room, and load balancers whose driver has no health monitors, as this process has
-//! seen them.
+//! Failed servers for want of room, and load balancers whose driver has no health monitors, as seen by this process.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -7,10 +6,11 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How long a server is remembered: longer than any pause before it is replaced.
+/// Time that a server is remembered: longer than any pause before its replacement.
 const REMEMBERED: Duration = Duration::from_secs(1200);
 
-/// Load balancers, by id, for which Octavia has answered that their driver has no health monitors. They serve without.
+/// Ids of load balancers without health monitors, which Octavia has refused because of the driver. Such load balancers
+/// serve without.
 #[derive(Debug, Default)]
 pub(crate) struct Unmonitored(Mutex<BTreeSet<String>>);
 
@@ -26,31 +26,31 @@ impl Unmonitored {
     }
 }
 
-/// The failed servers of machines by id, with the time at which this process has first seen one, and whether nothing was
-/// made of it.
+/// Failed servers of machines by id, with the time of the first sight in this process, and true for a server without
+/// later actions.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<HashMap<String, (Instant, bool)>>);
 
 impl Failures {
-    /// The time since this server was first seen as failed; zero for one that is not known.
+    /// Time since the first sight of this failed server; zero for an unknown one.
     pub(crate) fn since(&self, server: &str) -> Duration {
         let since = self.0.lock().get(server).map(|(since, _)| *since);
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// True if nothing was made of this server; `None` for one that is not known.
+    /// True for a server without later actions; `None` for an unknown one.
     pub(crate) fn is_untouched(&self, server: &str) -> Option<bool> {
         self.0.lock().get(server).map(|(_, verdict)| *verdict)
     }
 
-    /// Remembers a failed server, and forgets those that are no concern any more.
+    /// Remembers a failed server, and forgets irrelevant ones.
     pub(crate) fn note(&self, server: &str, is_untouched: bool) {
         let mut all = self.0.lock();
         all.retain(|_, (since, _)| since.elapsed() < REMEMBERED);
         all.insert(server.to_owned(), (Instant::now(), is_untouched));
     }
 
-    /// Forgets a server that is deleted.
+    /// Forgets a deleted server.
     pub(crate) fn forget(&self, server: &str) {
         self.0.lock().remove(server);
     }

@@ -16,7 +16,7 @@ impl Family {
     /// Both families.
     pub const ALL: [Self; 2] = [Self::Four, Self::Six];
 
-    /// The family of a CIDR or address.
+    /// Family of a CIDR or address.
     pub fn of(text: &str) -> Self {
         match text.contains(':') {
             true => Self::Six,
@@ -24,7 +24,7 @@ impl Family {
         }
     }
 
-    /// The family of a subnet to create.
+    /// Family of a [`SubnetSpec`] to create.
     pub fn of_subnet(subnet: &SubnetSpec) -> Self {
         match subnet.is_ipv6() {
             true => Self::Six,
@@ -41,7 +41,7 @@ impl Family {
     }
 }
 
-/// The words for a subnet: one of IPv4 is the usual case.
+/// Words for a subnet: one of IPv4 is the usual case.
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

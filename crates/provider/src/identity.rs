@@ -1,9 +1,9 @@
 //! The identity that marks the resources of an object in the cloud.
 //!
-//! Every OpenStackCluster and OpenStackMachine has its own identity, a UUID in an annotation that is stored before the
-//! first write to the cloud and that survives `clusterctl move`. It is part of the request that creates each resource
-//! of the object: in the description (Neutron, Octavia, Cinder) or in the tags (Nova). Neutron ignores or rejects tags
-//! at creation, so they are added later, for users only; the description is authoritative. Ownership is never inferred
+//! Every OpenStackCluster and OpenStackMachine has its own identity, a UUID in an annotation, stored before the first
+//! write to the cloud and kept by `clusterctl move`. The identity is part of the create request for each resource of
+//! the object: in the description (Neutron, Octavia, Cinder) or in the tags (Nova). Neutron ignores or rejects tags at
+//! creation, so tags are added later, for users only; the description is authoritative. Ownership is never inferred
 //! from a name.
 
 use std::fmt;
@@ -30,8 +30,8 @@ impl Identity {
         Self(Uuid::new_v4())
     }
 
-    /// The identity in an annotation of an object. Text that is not a UUID is ignored: it would be used in searches for
-    /// resources to delete.
+    /// [`Identity`] in an annotation of an object. Text other than a UUID is ignored, since an identity is used in
+    /// searches for resources to delete.
     pub fn of(object: &impl ResourceExt, annotation: &str) -> Option<Self> {
         object
             .annotations()
@@ -39,8 +39,8 @@ impl Identity {
             .and_then(|text| Self::parse(text))
     }
 
-    /// The identity of the bastion of `cluster` that is made by the spec in `text`. It has a version of UUIDs that no
-    /// other identity has, so that a mark tells a bastion from a machine, and another spec has another identity.
+    /// [`Identity`] of the bastion of `cluster` with the spec in `text`. No other identity has this version of UUIDs,
+    /// so that a mark tells a bastion from a machine, and another spec has another identity.
     pub fn of_bastion(cluster: Identity, text: &str) -> Self {
         // FNV-1a: the text is the cluster's own, so that nobody gains anything by a collision.
         let bytes = cluster.0.as_bytes().iter().chain(text.as_bytes());
@@ -53,17 +53,17 @@ impl Identity {
         Self(uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid())
     }
 
-    /// Whether this is the identity of a bastion.
+    /// True for the identity of a bastion.
     pub fn is_of_bastion(self) -> bool {
         self.0.get_version_num() == 8
     }
 
-    /// The identity of the pool that has allocated a floating IP: at the end of its description, or else in its tags.
+    /// [`Identity`] of the pool that has allocated a floating IP: at the end of its description, or else in its tags.
     pub fn of_pool<T: Resource>(item: &T) -> Option<Self> {
         Self::of_pool_in(item.description(), item.tags())
     }
 
-    /// The same with description and tags.
+    /// As [`Identity::of_pool`], with description and tags.
     pub fn of_pool_in(description: &str, tags: &[String]) -> Option<Self> {
         let described = description.strip_suffix(']');
         let described = described.and_then(|text| text.rsplit_once("[pool "));
@@ -76,7 +76,7 @@ impl Identity {
             .or_else(tagged)
     }
 
-    /// The description of a floating IP that the pool with this identity allocates.
+    /// Description of a floating IP allocated by the pool with this identity.
     pub fn pool_description(self, pool: &str) -> String {
         let text: String = pool.chars().take(100).collect();
         format!(
@@ -84,7 +84,7 @@ impl Identity {
         )
     }
 
-    /// The tag of a floating IP that the pool with this identity has allocated.
+    /// Tag of a floating IP allocated by the pool with this identity.
     pub fn pool_tag(self) -> String {
         format!("{POOL_TAG}{self}")
     }
@@ -116,7 +116,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The mark on a resource: its cluster and, for a resource of a machine or bastion, that machine or bastion.
+/// Mark on a resource: its cluster and, for a resource of a machine or bastion, the machine or bastion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
     /// The cluster.
@@ -128,7 +128,7 @@ pub struct Mark {
 const CLUSTER_TAG: &str = "ferrostack:cluster=";
 const MACHINE_TAG: &str = "ferrostack:machine=";
 const POOL_TAG: &str = "ferrostack:pool=";
-/// How tags begin by which resources are found again: those of marks, and those of the cloud controller manager.
+/// Prefixes of tags used to find resources again: tags of marks, and of the cloud controller manager.
 const RESERVED: [&str; 6] = [
     CLUSTER_TAG,
     MACHINE_TAG,
@@ -155,7 +155,7 @@ impl Mark {
         }
     }
 
-    /// Whether this is the mark of a bastion.
+    /// True for the mark of a bastion.
     pub fn is_of_bastion(&self) -> bool {
         self.machine.is_some_and(Identity::is_of_bastion)
     }
@@ -185,13 +185,12 @@ impl Mark {
         tags
     }
 
-    /// The mark of a resource, if it has one: in the description, which the request that creates it sets, or else in the
-    /// tags.
+    /// [`Mark`] of a resource, if any: in the description, set by the create request, or else in the tags.
     pub fn of<T: Resource>(item: &T) -> Option<Self> {
         Self::in_description(item.description()).or_else(|| Self::in_tags(item.tags()))
     }
 
-    /// The first of these tags of a spec by which something would be taken for what belongs to another cluster or machine.
+    /// First of these tags of a spec that would make a resource look like another cluster's or machine's.
     pub fn foreign_tag<'a>(&self, tags: impl IntoIterator<Item = &'a String>) -> Option<&'a str> {
         let marks = self.tags();
         let is_reserved = |tag: &str| RESERVED.iter().any(|start| tag.starts_with(start));
@@ -212,8 +211,8 @@ impl Mark {
         }
     }
 
-    /// Whether the end of a description has the text of a cluster's identity where a mark has it. This takes a fraction of
-    /// the time of [`Mark::in_description`], which is still to be asked.
+    /// True if the end of a description has the text of a cluster's identity at the position of a mark. This takes a
+    /// fraction of the time of [`Mark::in_description`], which still has to follow.
     pub(crate) fn may_be_of(description: &str, cluster: &str) -> bool {
         let at = |closing: usize| {
             let end = description.len().checked_sub(closing)?;

@@ -1,7 +1,7 @@
 //! Indexes of the objects of one kind by the keys of events: their cluster, or the mark on their resources.
 //!
 //! With an index, an event costs a lookup instead of a scan of the whole store. Each reconcile enters its object: an
-//! object that is not indexed yet, or whose labels have just changed, is queued for a reconcile anyway.
+//! object not indexed yet, or with labels just changed, is queued for a reconcile anyway.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,15 +17,15 @@ use crate::identity::{Identity, Mark};
 pub(crate) enum Key {
     /// Namespace and name of a Cluster.
     Cluster(String, String),
-    /// Namespace and name of a Secret: with the credentials, or one that is waited for.
+    /// Namespace and name of a Secret: with the credentials, or an awaited one.
     Secret(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
     /// The identity of a pool.
     Pool(Identity),
-    /// The address of a floating IP that the object uses.
+    /// Address of a floating IP used by the object.
     Address(String),
-    /// The identity of a cluster, for the machines that are members of its load balancer.
+    /// [`Identity`] of a cluster, for the machines that are members of its load balancer.
     Members(Identity),
 }
 
@@ -45,7 +45,7 @@ impl<K> Index<K>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
 {
-    /// An empty index of `store`; `keys` returns the keys of an object.
+    /// Empty index of a [`Store`]; `keys` returns the keys of an object.
     pub(crate) fn new(store: Store<K>, keys: fn(&K) -> BTreeSet<Key>) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -82,7 +82,7 @@ where
         }
     }
 
-    /// Adds a key until the object is entered again: what its last reconcile waits for.
+    /// Adds a [`Key`] until the object is entered again: for the object awaited by its last reconcile.
     pub(crate) fn awaits(&self, object: &K, key: Key) {
         let reference = ObjectRef::from_obj(object);
         let mut entries = self.entries.lock();
@@ -92,7 +92,7 @@ where
         }
     }
 
-    /// The objects with this key that still exist.
+    /// Existing objects with this [`Key`].
     pub(crate) fn find(&self, key: &Key) -> Vec<ObjectRef<K>> {
         let found = self.entries.lock().objects.get(key).cloned();
         let mut found = found.unwrap_or_default();

@@ -6,19 +6,19 @@
 //!   machine      OpenStackMachine: ports, volumes, server, providerID
 //!   pool         OpenStackFloatingIPPool: floating IPs that answer IPAddressClaims
 //!   server       OpenStackServer: a server of its own, by the plan of machines
-//!   context      what reconciles share; kept: identity, finalizer, conditions, the end of a deletion
+//!   context      shared parts of reconciles; kept: identity, finalizer, conditions, the end of a deletion
 //!   alone        pools and servers: an identity of their own, without that of a cluster
 //!   identity     the owner of a resource in the cloud
-//!   claims       which objects have which identity: one that several have does not act
+//!   claims       holders of identities: a shared identity does not act
 //!   evidence     the identity of an object that lost its annotation
 //!   credentials  an identityRef resolved to a cloud
 //!   resolve      the references of a spec resolved to resources of the cloud
-//!   preview      the writes that the plans would lead to, for people
-//!   recheck      a second look before something is called missing
+//!   preview      writes of the plans, for people
+//!   recheck      second look before a resource is reported as missing
 //!   index        objects by cluster and by mark
 //!   wake         changes in the cloud mapped to objects
 //!   placement    server groups of the roles of a cluster
-//!   failures     servers that Nova failed for want of room, and drivers without health monitors, as this process has seen them
+//!   failures     failed servers for want of room, and drivers without health monitors, as seen by this process
 //!   console      the cause of a failed bootstrap in the console of a server
 //!   family       families of addresses
 //!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words

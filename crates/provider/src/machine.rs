@@ -188,7 +188,7 @@ async fn server(
     running::running(work, next, around, needs.machine).await
 }
 
-/// Creates the missing resources of a machine; returns what to wait for.
+/// Creates the missing resources of a machine; returns the reason to wait.
 async fn create(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -243,7 +243,7 @@ async fn create(
     Ok(result?.into_iter().next())
 }
 
-/// The name of the server group of the machine's role, if it has one.
+/// Name of the server group of the machine's role, if any.
 fn server_group(
     object: &OpenStackMachine,
     needs: &Needs<'_>,
@@ -254,7 +254,7 @@ fn server_group(
     name.map_err(|text| Problem::new(Type::Instance, Reason::DependencyFailed, text))
 }
 
-/// Deletes duplicates of a machine with a server, and changes what may change; returns what to wait for.
+/// Deletes duplicates of a machine with a server, and applies permitted changes; returns the reason to wait.
 async fn change(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -290,8 +290,8 @@ async fn change(
     Ok(waits.into_iter().next())
 }
 
-/// The server of the machine was deleted, or cannot be proven to be its server. It is not replaced: a new server needs
-/// a new Machine.
+/// Reports a server that was deleted, or cannot be proven to be the machine's. The server is not replaced: a new server
+/// needs a new Machine.
 async fn missing(
     work: &Work<'_>,
     observed: &Observed,

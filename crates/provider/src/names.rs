@@ -1,4 +1,4 @@
-//! Names of resources in the cloud, the same as those of the Go provider.
+//! Names of resources in the cloud, equal to the Go provider's.
 
 use api::infra::v1beta2::ManagedGroup;
 
@@ -25,7 +25,7 @@ impl Names {
         format!("k8s-clusterapi-cluster-{}", self.full)
     }
 
-    /// The name of a subnet; that of the network for the first one.
+    /// Name of a subnet; the network's for the first one.
     pub(crate) fn subnet(&self, family: Family, first: Option<Family>) -> String {
         match first == Some(family) {
             true => self.network(),
@@ -53,7 +53,7 @@ impl Names {
         format!("k8s-cluster-{}-secgroup-{}", self.full, role_word(role))
     }
 
-    /// The name of the server group of a role with a policy, to which the mark is added.
+    /// Name of the server group of a role with a policy, without the mark.
     pub(crate) fn server_group(&self, role: ManagedGroup, policy: &str) -> String {
         format!("{}-{policy}-{}", role_word(role), self.full)
     }
@@ -96,13 +96,13 @@ pub fn role_word(role: ManagedGroup) -> &'static str {
 
 /// The kind of pools of floating IPs.
 pub const POOL_KIND: &str = "OpenStackFloatingIPPool";
-/// The finalizer of OpenStackClusters, the same as that of the Go provider.
+/// Finalizer of OpenStackClusters, equal to the Go provider's.
 pub const CLUSTER_FINALIZER: &str = "openstackcluster.infrastructure.cluster.x-k8s.io";
-/// The finalizer of OpenStackMachines, the same as that of the Go provider.
+/// Finalizer of OpenStackMachines, equal to the Go provider's.
 pub const MACHINE_FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io";
-/// The finalizer of pools of floating IPs, the same as that of the Go provider.
+/// Finalizer of pools of floating IPs, equal to the Go provider's.
 pub const POOL_FINALIZER: &str = "openstackfloatingippool.infrastructure.cluster.x-k8s.io";
-/// The finalizer of OpenStackServers, the same as that of the Go provider.
+/// Finalizer of OpenStackServers, equal to the Go provider's.
 pub const SERVER_FINALIZER: &str = "openstackserver.infrastructure.cluster.x-k8s.io";
 /// The description of security groups.
 pub const GROUP_DESCRIPTION: &str = "Cluster API managed group";

@@ -16,7 +16,7 @@ pub(crate) fn owner<'a, K: ResourceExt>(object: &'a K, kind: &str) -> Option<&'a
         .map(|owner| owner.name.as_str())
 }
 
-/// The name of the Cluster that `object` belongs to: its owner, or the one in its label.
+/// Name of the Cluster of `object`: its owner, or the one in its label.
 pub(crate) fn of_cluster<K: ResourceExt>(object: &K) -> Option<&str> {
     let label = object.labels().get(api::names::CLUSTER_NAME_LABEL);
     owner(object, "Cluster").or(label.map(String::as_str))

@@ -1,4 +1,4 @@
-//! Server groups of the roles of a cluster, which keep servers apart, on request by an annotation.
+//! Server groups of the roles of a cluster, to keep servers apart, on request by an annotation.
 //!
 //! Nova's server groups have neither tags nor descriptions: the mark is at the end of their names.
 
@@ -16,16 +16,16 @@ use crate::names::Names;
 /// The annotation of an OpenStackCluster with the policies of its roles, such as
 /// `control-plane=anti-affinity,worker=soft-anti-affinity`.
 pub const SERVER_GROUPS_ANNOTATION: &str = "ferrostack.dev/server-groups";
-/// The annotation of the provider with the value `true`, before a server group is created: they are looked for when the
-/// cluster goes, also without the annotation that asks for them.
+/// Annotation of the provider with the value `true`, before a server group is created: server groups are searched at
+/// the deletion of the cluster, also without the annotation [`SERVER_GROUPS_ANNOTATION`].
 pub const HAS_SERVER_GROUPS_ANNOTATION: &str = "ferrostack.dev/has-server-groups";
 
 /// The policy of a server group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Policy {
-    /// No two servers on one hypervisor: without another one, the server fails.
+    /// Never two servers on one hypervisor: without another hypervisor, the server fails.
     AntiAffinity,
-    /// Two servers on one hypervisor where there is no other.
+    /// Two servers on one hypervisor only without another hypervisor.
     SoftAntiAffinity,
 }
 
@@ -41,13 +41,13 @@ impl Policy {
     }
 }
 
-/// The policies of the roles that have a server group.
+/// [`Policy`] of each role with a server group.
 pub type Policies = BTreeMap<ManagedGroup, Policy>;
 
-/// The policies in the annotation of `object`.
+/// [`Policies`] in the annotation of `object`.
 ///
 /// # Errors
-/// The text of the problem with the annotation.
+/// Text of the problem with the annotation.
 pub fn policies(object: &OpenStackCluster) -> Result<Policies, String> {
     let text = object.annotations().get(SERVER_GROUPS_ANNOTATION);
     let entries = text.iter().flat_map(|text| text.split(','));
@@ -90,10 +90,10 @@ pub fn name(names: &Names, cluster: Identity, role: ManagedGroup, policy: Policy
     Mark::cluster(cluster).description(&names.server_group(role, policy.as_str()))
 }
 
-/// The name of the server group for new servers of a role of `infra`, if the role has one.
+/// Name of the server group for new servers of a role of `infra`, if the role has one.
 ///
 /// # Errors
-/// The text of the problem with the annotation.
+/// Text of the problem with the annotation.
 pub(crate) fn of_role(
     infra: &OpenStackCluster,
     names: &Names,
@@ -106,7 +106,7 @@ pub(crate) fn of_role(
         .map(|(policy, id)| name(names, id, role, policy)))
 }
 
-/// The server group with this name. Of two, which exist when the response to a request was lost, the one with servers.
+/// [`ServerGroup`] with this name. Of two, which exist after a lost response to a request, the one with servers.
 pub(crate) fn find<'v>(view: &'v View, name: &str) -> Option<&'v Arc<ServerGroup>> {
     let all = view.server_groups.named(name).iter();
     all.min_by_key(|group| (group.members.is_empty(), &group.id))

@@ -1,4 +1,4 @@
-//! OpenStackFloatingIPPool: floating IPs that answer the IPAddressClaims which name the pool.
+//! OpenStackFloatingIPPool: floating IPs in answer to the IPAddressClaims of the pool.
 
 mod kept;
 pub mod plan;
@@ -16,7 +16,7 @@ use self::work::{Outcome, Work};
 use crate::alone;
 use crate::context::{self, Context, Error, FALLBACK, is_managed_elsewhere};
 
-/// The finalizer of the IPAddresses of a pool, the same as that of the Go provider.
+/// Finalizer of the IPAddresses of a pool, equal to the Go provider's.
 pub const ADDRESS_FINALIZER: &str =
     "openstackfloatingippool.infrastructure.cluster.x-k8s.io/delete-floating-ip";
 
@@ -58,7 +58,7 @@ async fn normal(
     }
 }
 
-/// Takes back and deletes what the pool has; returns what to wait for, `None` when nothing is left.
+/// Takes back and deletes everything of the pool; returns the reason to wait, `None` at the end.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackFloatingIPPool,

@@ -1,4 +1,4 @@
-//! The writes of the controllers to the cloud for stored or imagined objects, by the same plans (pure).
+//! Writes of the controllers to the cloud for stored or imagined objects, by the same plans (pure).
 //!
 //! Resources of earlier steps have placeholders in place of ids.
 
@@ -42,7 +42,7 @@ pub enum Action {
     Create,
     /// A change of a resource.
     Change,
-    /// Another machine in the place of one.
+    /// Another machine in place of one.
     Replace,
     /// A deletion.
     Delete,
@@ -59,7 +59,7 @@ impl Action {
         }
     }
 
-    /// By the first word of a step.
+    /// Action by the first word of a step.
     fn of(step: &str) -> Self {
         match step.split(' ').next() {
             Some("create") => Action::Create,
@@ -72,7 +72,7 @@ impl Action {
 /// One write to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The effect.
+    /// [`Action`] of the write.
     pub action: Action,
     /// The step, such as `create the network`.
     pub step: String,
@@ -83,14 +83,14 @@ pub struct Write {
 /// Numbers of further resources, by the ids of quotas, such as `compute/cores`; memory in MiB, volumes in GiB.
 pub type Needs = BTreeMap<&'static str, i64>;
 
-/// The writes in order, and the resources for the quota.
+/// [`Write`]s in order, and the resources for the quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
     /// The writes.
     pub writes: Vec<Write>,
     /// Reasons to wait before or after the writes.
     pub waits: Vec<String>,
-    /// The number of new resources.
+    /// Number of new resources.
     pub needs: Needs,
 }
 
@@ -115,23 +115,23 @@ impl Preview {
     }
 }
 
-/// The objects of a cluster, and the cloud.
+/// Objects of a cluster, and the cloud.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The Cluster.
     pub cluster: &'a Cluster,
     /// The OpenStackCluster, stored or not.
     pub infra: &'a OpenStackCluster,
-    /// The existing control plane machines.
+    /// Existing control plane [`OpenStackMachine`]s.
     pub control_plane: &'a [OpenStackMachine],
     /// The cloud.
     pub view: &'a Arc<View>,
 }
 
-/// The writes for the cluster itself, and the OpenStackCluster afterwards, for the machines.
+/// Writes for the cluster itself, and the [`OpenStackCluster`] afterwards, for the machines.
 ///
 /// # Errors
-/// The problem of the spec, with the text of the condition.
+/// [`Problem`] of the spec, with the text of the condition.
 pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
     let infra = at.infra;
     let id = Identity::of(infra, CLUSTER_ID).unwrap_or_default();
@@ -204,7 +204,7 @@ fn of_step(step: &ClusterStep, desired: &OfCluster, preview: &mut Preview) {
     preview.step(step.to_string(), name);
 }
 
-/// The OpenStackCluster with placeholders for missing resources.
+/// [`OpenStackCluster`] with placeholders for missing resources.
 fn imagined(
     infra: &OpenStackCluster,
     desired: &OfCluster,
@@ -242,7 +242,7 @@ fn imagined(
     after
 }
 
-/// The bastion: what has the mark of a former spec goes first, and its floating IP is for the new one.
+/// Writes for the bastion: resources with the mark of a former spec go first, and the new one gets the floating IP.
 fn bastion(
     infra: &OpenStackCluster,
     id: Identity,
@@ -300,7 +300,7 @@ fn bastion(
 pub struct Machine<'a> {
     /// The name of the OpenStackMachine.
     pub name: String,
-    /// The spec, of a template for an imagined machine.
+    /// [`OpenStackMachineSpec`], of a template for an imagined machine.
     pub spec: &'a OpenStackMachineSpec,
     /// The stored OpenStackMachine.
     pub existing: Option<&'a OpenStackMachine>,
@@ -313,7 +313,7 @@ pub struct Machine<'a> {
 }
 
 impl Machine<'_> {
-    /// The name of the server group of the machine's role.
+    /// Name of the server group of the machine's role.
     fn server_group(&self, infra: Option<&OpenStackCluster>) -> Result<Option<String>, Problem> {
         let Some(infra) = infra else {
             return Ok(None);
@@ -333,10 +333,10 @@ impl Machine<'_> {
     }
 }
 
-/// The writes for a machine.
+/// Writes for a machine.
 ///
 /// # Errors
-/// The problem of the spec, with the text of the condition.
+/// [`Problem`] of the spec, with the text of the condition.
 pub fn machine(
     of: &Machine<'_>,
     infra: Option<&OpenStackCluster>,
@@ -408,8 +408,8 @@ pub fn machine(
     Ok(preview)
 }
 
-/// The reason to wait for a machine whose server Nova has failed for want of room: another server follows, once the controller
-/// has read that nothing was made of the failed one.
+/// Reason to wait for a machine with a failed server for want of room: another server follows, once the controller has
+/// read that the failed one was never used.
 fn retried(existing: &OpenStackMachine, of: &Machine<'_>, observed: &Observed) -> Option<String> {
     let server = observed.server()?;
     let known = Failed::of(existing);
@@ -424,7 +424,7 @@ fn retried(existing: &OpenStackMachine, of: &Machine<'_>, observed: &Observed) -
     ))
 }
 
-/// `view` with a placeholder for a server group that an earlier step creates.
+/// [`View`] with a placeholder for a server group of an earlier step.
 fn with_group(view: &Arc<View>, name: Option<&str>) -> Arc<View> {
     let Some(name) = name.filter(|name| placement::find(view, name).is_none()) else {
         return Arc::clone(view);
@@ -479,7 +479,7 @@ fn needs_of_server(desired: &Desired, view: &View) -> Needs {
     needs
 }
 
-/// The deletion of a stored machine.
+/// [`Preview`] of the deletion of a stored machine.
 pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>) -> Preview {
     let id = Identity::of(machine, MACHINE_ID).unwrap_or_default();
     let mark = Mark::machine(cluster, id);
@@ -493,7 +493,7 @@ pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>)
     preview
 }
 
-/// The identity of a cluster, a new one if necessary.
+/// [`Identity`] of a cluster, a new one if necessary.
 #[must_use]
 pub fn identity(infra: &OpenStackCluster) -> Identity {
     Identity::of(infra, CLUSTER_ID).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Problems that are reported in conditions, with messages for users.
+//! Problems reported in conditions, with messages for users.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use operator::retry::{Retry, When};
 
 use crate::reason::{Reason, Type};
 
-/// Why an object does not become ready.
+/// Reason why an object does not become ready.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The condition that reports it, besides Ready.
+    /// [`Type`] of the condition with the problem, besides Ready.
     pub about: Type,
     /// The condition's reason.
     pub reason: Reason,
-    /// What is wrong, with the message of the cloud if there is one, and what to do next.
+    /// Problem, with the message of the cloud if any, and what to do next.
     pub message: String,
     /// When to retry.
     pub when: When,
-    /// Whether the step that failed has published an event about it.
+    /// True if the failed step has published an event.
     pub is_announced: bool,
     /// True if the quota has no room for a server.
     pub lacks_quota: bool,
-    /// The kind whose list was searched in vain: one that is read now may have what was looked for.
+    /// [`Kind`] whose list was searched in vain: a newer list may have the resource.
     pub searched: Option<Kind>,
-    /// Namespace and name of the Secret whose change may mend it.
+    /// Namespace and name of the Secret whose change may solve the problem.
     pub secret: Option<(String, String)>,
 }
 
 impl Problem {
-    /// A problem with the spec or with a resource that it refers to. Changes of the object trigger a reconcile;
+    /// Problem with the spec or with a resource referred to in the spec. Changes of the object trigger a reconcile;
     /// referenced resources in the cloud are checked once a minute.
     pub fn new(about: Type, reason: Reason, message: impl Into<String>) -> Self {
         let when = When::After(Duration::from_secs(60));
@@ -46,7 +46,7 @@ impl Problem {
         }
     }
 
-    /// A request to the cloud failed while `doing` something.
+    /// Problem of a failed request to the cloud, while `doing` something.
     pub fn cloud(about: Type, reason: Reason, doing: &str, error: &Error) -> Self {
         // The message must be the same each time, so the request id is only logged.
         tracing::warn!("{doing}: {error}");
@@ -63,7 +63,7 @@ impl Problem {
         }
     }
 
-    /// The same problem, which a change of this Secret may mend.
+    /// Same problem, solved perhaps by a change of this Secret.
     #[must_use]
     pub fn of_secret(mut self, namespace: &str, name: &str) -> Self {
         self.secret = Some((namespace.to_owned(), name.to_owned()));
@@ -102,7 +102,7 @@ pub fn when(error: &Error) -> When {
     }
 }
 
-/// What the user can do about a failed request.
+/// Advice for the user after a failed request.
 fn advice(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Quota => {

@@ -1,4 +1,4 @@
-//! Condition types and reasons: those of the Go provider, with additions.
+//! Condition types and reasons of the Go provider, with additions.
 
 /// The type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

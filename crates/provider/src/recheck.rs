@@ -1,4 +1,4 @@
-//! A second look before something is called missing.
+//! Second look before a resource is reported as missing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use openstack::{Cloud, View};
 use crate::credentials;
 use crate::problem::Problem;
 
-/// What `resolve` finds in a view, and the view. Before something is called missing, the list that was searched is read
-/// once more: it may have been made since.
+/// Result of `resolve` on a view, and the [`View`]. Before a resource is reported as missing, the searched list is read
+/// once more: the resource may be newer than the list.
 ///
 /// # Errors
-/// Those of `resolve` in lists of now, and those of the lists.
+/// Errors of `resolve` in current lists, and errors of the lists.
 pub(crate) async fn in_lists_of_now<S, T>(
     cloud: &Cloud,
     mut seen: S,

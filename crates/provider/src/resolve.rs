@@ -19,29 +19,29 @@ use crate::reason::{Reason, Type};
 /// The maximum number of names in an error.
 const NAMES: usize = 12;
 
-/// Why no resource was selected.
+/// Reason why no resource was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotFound {
     /// The reason, for users.
     pub(crate) text: String,
-    /// The kind whose list was searched; a newer list may give another answer.
+    /// [`Kind`] of the searched list; a newer list may give another answer.
     pub(crate) searched: Option<Kind>,
 }
 
 impl NotFound {
-    /// A reason that a newer list of `searched` may refute.
+    /// Reason that a newer list of `searched` may refute.
     pub(crate) fn among(searched: Kind, text: String) -> Self {
         let searched = Some(searched);
         Self { text, searched }
     }
 
-    /// The same for a field of the spec.
+    /// Same reason, for a field of the spec.
     pub(crate) fn in_field(self, field: &str) -> Self {
         let text = format!("{field}: {}", self.text);
         Self { text, ..self }
     }
 
-    /// The problem that conditions report.
+    /// [`Problem`] for conditions.
     pub(crate) fn problem(self, about: Type, reason: Reason) -> Problem {
         Problem {
             searched: self.searched,
@@ -51,14 +51,14 @@ impl NotFound {
 }
 
 impl From<String> for NotFound {
-    /// A reason that no list changes.
+    /// Reason independent of lists.
     fn from(text: String) -> Self {
         let searched = None;
         Self { text, searched }
     }
 }
 
-/// The network that `param` selects; a filter selects among those that `among` accepts.
+/// [`Network`] selected by `param`; a filter selects among the networks accepted by `among`.
 pub(crate) fn network<'v>(
     view: &'v View,
     param: &NetworkParam,
@@ -69,7 +69,7 @@ pub(crate) fn network<'v>(
     })
 }
 
-/// The external network that `param` in `field` selects, or else the only one; `without` is what to do without any.
+/// External [`Network`] selected by `param` in `field`, or else the only one; `without` is the advice without any.
 pub(crate) fn external_network<'v>(
     view: &'v View,
     param: Option<&NetworkParam>,
@@ -98,7 +98,7 @@ pub(crate) fn external_network<'v>(
     Err(NotFound::among(Kind::Networks, text))
 }
 
-/// The router that `param` selects.
+/// [`Router`] selected by `param`.
 pub(crate) fn router<'v>(
     view: &'v View,
     param: &NetworkParam,
@@ -108,7 +108,7 @@ pub(crate) fn router<'v>(
     })
 }
 
-/// The subnet pool that `param` selects.
+/// [`SubnetPool`] selected by `param`.
 pub(crate) fn subnet_pool<'v>(
     view: &'v View,
     param: &SubnetPoolParam,
@@ -118,7 +118,7 @@ pub(crate) fn subnet_pool<'v>(
     })
 }
 
-/// The subnet that `param` selects, in `network` if that is set.
+/// [`Subnet`] selected by `param`, in `network` if set.
 pub(crate) fn subnet<'v>(
     view: &'v View,
     param: &SubnetParam,
@@ -135,7 +135,7 @@ pub(crate) fn subnet<'v>(
     Err(format!("subnet {id} is in network {known}, not in {network}").into())
 }
 
-/// All security groups that `param` selects: as in the Go provider, every match of a filter.
+/// All [`SecurityGroup`]s selected by `param`: as in the Go provider, every match of a filter.
 pub(crate) fn security_groups<'v>(
     view: &'v View,
     param: &SecurityGroupParam,
@@ -154,7 +154,7 @@ pub(crate) fn security_groups<'v>(
     Ok(found)
 }
 
-/// The flavor that `param` selects.
+/// [`Flavor`] selected by `param`.
 pub(crate) fn flavor<'v>(
     view: &'v View,
     param: &FlavorParam,
@@ -174,7 +174,7 @@ pub(crate) fn flavor<'v>(
     })
 }
 
-/// The image that `param` selects; a filter must match exactly one.
+/// [`Image`] selected by `param`; a filter must match exactly one.
 pub(crate) fn image<'v>(
     view: &'v View,
     param: &ImageParam,
@@ -226,7 +226,7 @@ pub(crate) fn image<'v>(
     Err(NotFound::among(Kind::Images, text))
 }
 
-/// The server group that `param` selects.
+/// [`ServerGroup`] selected by `param`.
 pub(crate) fn server_group<'v>(
     view: &'v View,
     param: &ServerGroupParam,
@@ -239,7 +239,7 @@ pub(crate) fn server_group<'v>(
     )
 }
 
-/// Why a tag in `field` is rejected, see [`Mark::foreign_tag`](crate::identity::Mark::foreign_tag).
+/// Reason why a tag in `field` is rejected, see [`Mark::foreign_tag`](crate::identity::Mark::foreign_tag).
 pub(crate) fn foreign_tag(field: &str, tag: &str) -> String {
     format!(
         "{field}: {tag} is a tag by which what belongs to another cluster, machine or Service is found: remove it"
@@ -297,7 +297,7 @@ fn described<F: serde::Serialize>(param: &Param<F>) -> String {
     }
 }
 
-/// The fields of a filter that are set.
+/// Fields of a filter with values.
 fn described_filter<F: serde::Serialize>(filter: &F) -> String {
     let fields = serde_json::to_value(filter).unwrap_or_default();
     let fields = fields.as_object().into_iter().flatten();

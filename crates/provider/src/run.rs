@@ -39,8 +39,8 @@ const MACHINES: &str = "openstackmachine";
 const SERVERS: &str = "openstackserver";
 const POOLS: &str = "openstackfloatingippool";
 
-/// Runs the controllers of OpenStackCluster, OpenStackMachine, OpenStackServer and OpenStackFloatingIPPool until `shutdown`, and returns after the running
-/// reconciles.
+/// Runs the controllers of OpenStackCluster, OpenStackMachine, OpenStackServer and OpenStackFloatingIPPool until
+/// `shutdown`, and returns after the running reconciles.
 ///
 /// Boxed, so that the controllers are compiled in this crate alone.
 pub fn run(
@@ -146,7 +146,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The index keys of an OpenStackMachine.
+/// Index [`Key`]s of an [`OpenStackMachine`].
 fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
     let cluster = object.labels().get(CLUSTER_NAME_LABEL).cloned();
     let mut keys = BTreeSet::new();
@@ -226,7 +226,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The index keys of an OpenStackCluster.
+/// Index [`Key`]s of an [`OpenStackCluster`].
 fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     let label = object.labels().get(CLUSTER_NAME_LABEL).map(String::as_str);
     let names = [owner(object, "Cluster"), label].into_iter().flatten();
@@ -283,7 +283,7 @@ async fn pools(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The index keys of an OpenStackFloatingIPPool.
+/// Index [`Key`]s of an [`OpenStackFloatingIPPool`].
 fn pool_keys(object: &OpenStackFloatingIPPool) -> BTreeSet<Key> {
     let given = object.spec.pre_allocated_floating_ips.iter().cloned();
     let mut keys: BTreeSet<_> = given.map(Key::Address).collect();
@@ -329,7 +329,7 @@ async fn servers(ctx: Arc<Context>, shutdown: CancellationToken) {
     controller::run(controller, reconcile, ctx, settings).await;
 }
 
-/// The index keys of an OpenStackServer.
+/// Index [`Key`]s of an [`OpenStackServer`].
 fn server_keys(object: &OpenStackServer) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
@@ -342,7 +342,7 @@ fn server_keys(object: &OpenStackServer) -> BTreeSet<Key> {
     keys
 }
 
-/// The pool that a claim or an address names.
+/// Pool of a claim or an address.
 fn pool_of(
     reference: &PoolReference,
     namespace: &str,
@@ -351,7 +351,7 @@ fn pool_of(
     is_one.then(|| ObjectRef::new(&reference.name).within(namespace))
 }
 
-/// The objects of kind `K` that own a claim.
+/// Objects of kind `K` that own a claim.
 fn owner_of<K>(claim: PartialObjectMeta<IPAddressClaim>) -> Option<ObjectRef<K>>
 where
     K: kube::Resource<DynamicType = ()>,
@@ -361,15 +361,15 @@ where
     Some(ObjectRef::new(&owner.name).within(&namespace(&claim)))
 }
 
-/// The claims of addresses of pools that are created, changed or deleted.
+/// Created, changed or deleted claims of addresses of pools.
 fn ip_claims(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<IPAddressClaim>>> + Send + 'static {
     touched_metadata(ctx, "ipaddressclaim")
 }
 
-/// The key of the Secret whose change may mend what failed: that of bootstrap data, and of an OpenStackClusterIdentity,
-/// which the object itself does not name.
+/// [`Key`] of the Secret whose change may solve a failure: of bootstrap data, or of an OpenStackClusterIdentity, not
+/// named in the object itself.
 fn awaited(result: &Result<Action, Error>) -> Option<Key> {
     match result {
         Err(Error::Problem(problem)) => problem.secret.clone(),
@@ -378,20 +378,20 @@ fn awaited(result: &Result<Action, Error>) -> Option<Key> {
     .map(|(namespace, name)| Key::Secret(namespace, name))
 }
 
-/// The key of the Secret that an identityRef names itself.
+/// [`Key`] of the Secret in an [`IdentityRef`] itself.
 fn secret_key(namespace: &str, identity_ref: &IdentityRef) -> Option<Key> {
     let is_secret = identity_ref.type_ == IdentityType::Secret;
     is_secret.then(|| Key::Secret(namespace.to_owned(), identity_ref.name.clone()))
 }
 
-/// The Secrets that are created, changed or deleted, without their content.
+/// Created, changed or deleted [`Secret`]s, without their content.
 fn secrets(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<Secret>>> + Send + 'static {
     touched_metadata(ctx, "secret")
 }
 
-/// The objects of a kind that are created, changed or deleted, without their content. `name` is that of the watch in logs.
+/// Created, changed or deleted objects of a kind, without their content. `name` is the name of the watch in logs.
 fn touched_metadata<K>(
     ctx: &Context,
     name: &'static str,
@@ -410,7 +410,7 @@ where
     watch::restarted(events, name).touched_objects()
 }
 
-/// The configuration of the watch of one of our kinds.
+/// Configuration of the watch of a kind of this provider.
 fn config(options: &Options) -> watcher::Config {
     let config = watcher::Config::default();
     match &options.objects.filter {
@@ -419,7 +419,7 @@ fn config(options: &Options) -> watcher::Config {
     }
 }
 
-/// How the watches of a controller report objects that cannot be decoded; only the controller of the kind emits events.
+/// [`Reports`] of the watches of a controller about undecodable objects; only the controller of the kind emits events.
 fn reports(ctx: &Context, watch: &'static str, events: bool) -> Reports {
     Reports {
         watch,

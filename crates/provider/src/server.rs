@@ -1,4 +1,4 @@
-//! OpenStackServer: a server that needs neither a Machine nor a Cluster, by the plan of machines.
+//! OpenStackServer: a server with neither a Machine nor a Cluster, by the plan of machines.
 
 mod adopted;
 mod kept;
@@ -70,7 +70,7 @@ async fn normal(
     Ok(status::show(object, next, &work, waits).await)
 }
 
-/// Claims the address of a pool; returns what to wait for.
+/// Claims the address of a pool; returns the reason to wait.
 async fn claim(
     work: &mut ServerWork<'_>,
     object: &OpenStackServer,
@@ -101,7 +101,7 @@ fn claimant<'a>(object: &'a OpenStackServer, name: &'a str) -> Claimant<'a, Open
     }
 }
 
-/// Creates what is missing, and deletes duplicates; returns what to wait for.
+/// Creates missing resources, and deletes duplicates; returns the reason to wait.
 async fn create(
     work: &ServerWork<'_>,
     object: &OpenStackServer,
@@ -142,7 +142,7 @@ async fn create(
     result
 }
 
-/// The server was deleted, or cannot be proven to be this one. It is not replaced.
+/// Reports a server that was deleted, or cannot be proven to be this one. The server is not replaced.
 async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result<Action, Error> {
     if let Some(server) = &observed.unproven {
         let text = plan::unproven(observed, server);
@@ -164,8 +164,8 @@ async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result
     }
 }
 
-/// Deletes all resources with the mark of the server, and gives the address of a pool back; returns what to wait for, `None`
-/// when nothing is left.
+/// Deletes all resources with the mark of the server, and gives the address of a pool back; returns the reason to wait,
+/// `None` at the end.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackServer,
@@ -207,7 +207,7 @@ async fn delete(
     Ok((!is_empty).then(|| again.to_owned()))
 }
 
-/// The mark of a server has its own identity in the place of that of a cluster, too.
+/// [`Mark`] of a server, with its own identity also in place of a cluster's.
 pub(crate) fn mark(id: Identity) -> Mark {
     Mark::machine(id, id)
 }

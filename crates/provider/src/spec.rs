@@ -2,7 +2,7 @@
 
 use api::infra::v1beta2::OpenStackClusterSpec;
 
-/// The load balancer in the spec, if it is enabled.
+/// Load balancer in the spec, if enabled.
 pub fn balancer_spec(spec: &OpenStackClusterSpec) -> Option<&api::infra::v1beta2::LoadBalancer> {
     spec.api_server
         .as_ref()

@@ -16,7 +16,7 @@ use crate::claims::Claims;
 use crate::identity::{Identity, Mark};
 use crate::index::{Index, Key};
 
-/// The OpenStackClusters to reconcile after changes.
+/// [`OpenStackCluster`]s to reconcile after changes.
 pub(crate) fn clusters(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackCluster>>,
@@ -32,8 +32,8 @@ pub(crate) fn clusters(
     })
 }
 
-/// The OpenStackFloatingIPPools to reconcile after changes of floating IPs: those that they have allocated, and those
-/// that their specs name.
+/// [`OpenStackFloatingIPPool`]s to reconcile after changes of floating IPs: allocated by the pools, or named in their
+/// specs.
 pub(crate) fn pools(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackFloatingIPPool>>,
@@ -48,8 +48,8 @@ pub(crate) fn pools(
     })
 }
 
-/// The OpenStackMachines to reconcile after changes: those with the mark of the change, and after a change of a load
-/// balancer all control plane machines of its cluster, since they wait to be added as members or removed.
+/// [`OpenStackMachine`]s to reconcile after changes: machines with the mark of the change, and after a change of a load
+/// balancer all control plane machines of its cluster, which wait to be added as members or removed.
 pub(crate) fn machines(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackMachine>>,
@@ -67,7 +67,7 @@ pub(crate) fn machines(
     })
 }
 
-/// The OpenStackServers to reconcile after changes of what has their mark, or of their floating IPs.
+/// [`OpenStackServer`]s to reconcile after changes of resources with their mark, or of their floating IPs.
 pub(crate) fn servers(
     changes: Receiver<Change>,
     index: Arc<Index<OpenStackServer>>,
@@ -79,7 +79,7 @@ pub(crate) fn servers(
     })
 }
 
-/// The OpenStackMachines to reconcile when another object gets or gives up their identity, or that of their cluster.
+/// [`OpenStackMachine`]s to reconcile when another object gets or gives up their identity, or their cluster's.
 pub(crate) fn contested(
     claims: &Arc<Claims>,
     index: Arc<Index<OpenStackMachine>>,
@@ -94,7 +94,7 @@ pub(crate) fn contested(
     stream::select(clusters, claims.machines.contested())
 }
 
-/// The objects to reconcile after changes, by the keys of each change.
+/// Objects to reconcile after changes, by the [`Key`]s of each change.
 fn woken<K>(
     changes: Receiver<Change>,
     index: Arc<Index<K>>,
@@ -115,7 +115,7 @@ where
     })
 }
 
-/// The mark on the changed resource.
+/// [`Mark`] on the changed resource.
 pub(crate) fn mark_of(change: &Change) -> Option<Mark> {
     Mark::in_tags(&change.tags).or_else(|| Mark::in_description(&change.description))
 }

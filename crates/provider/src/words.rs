@@ -32,7 +32,7 @@ fn capital(word: &str) -> String {
     })
 }
 
-/// A port with its device.
+/// [`Port`] with its device.
 pub(crate) fn port(id: &str, port: Option<&Port>) -> String {
     match port {
         Some(port) if port.device_owner.starts_with("compute:") => {

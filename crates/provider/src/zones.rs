@@ -1,4 +1,5 @@
-//! Subnets of failure domains: where the ports of machines are in a cluster whose availability zones have subnets of their own.
+//! Subnets of failure domains: networks of the machines' ports in a cluster whose availability zones have subnets of
+//! their own.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ const FIELD: &str = "failureDomainSubnets";
 /// Ids of the subnets of all failure domains, in the network of the cluster.
 ///
 /// # Errors
-/// The first subnet that does not exist there, with its field.
+/// First missing subnet, with its field.
 pub(crate) fn all(
     spec: &OpenStackClusterSpec,
     view: &View,
@@ -36,11 +37,11 @@ pub(crate) fn all(
     Ok(found.into_iter().collect())
 }
 
-/// Addresses of a new port in a zone (`az1`, or `az1:host` of administrators); `None` for a cluster whose failure domains have no
-/// subnets, and for a zone without an entry where `subnets` says which ones are for it.
+/// Addresses of a new port in a zone (`az1`, or `az1:host` of administrators); `None` for a cluster whose failure
+/// domains have no subnets, and for a zone without an entry if `subnets` in the spec decides.
 ///
 /// # Errors
-/// A subnet that does not exist, and a zone without subnets.
+/// A missing subnet, or a zone without subnets.
 pub(crate) fn of_zone(
     spec: &OpenStackClusterSpec,
     view: &View,
@@ -67,7 +68,7 @@ pub(crate) fn of_zone(
     Ok(Some(found.into_iter().map(on).collect()))
 }
 
-/// The message for a zone without subnets: Neutron would choose any of the subnets, those of other zones among them.
+/// Message for a zone without subnets: Neutron would choose any of the subnets, even another zone's.
 fn without_subnets(zone: Option<&str>, all: &[FailureDomainSubnets]) -> NotFound {
     let there_are = resolve::names(all.iter().map(|entry| entry.failure_domain.as_str()));
     let whose = match zone {

@@ -1,7 +1,8 @@
-//! The floating IP that `apiServer.floatingIP` names: whose it is, and whether the cluster may associate it.
+//! Floating IP of `apiServer.floatingIP`: its owner, and the permission of the cluster to associate the address.
 //!
-//! It was allocated by somebody else, so that the cluster neither tags nor deletes it, and Neutron would move it from any
-//! port. It is used only while it carries no mark of another cluster and is on no port that is not the cluster's.
+//! The user allocated the address, so the cluster neither tags nor deletes it, and Neutron would move the address from
+//! any port. The cluster uses the address only without a mark of another cluster, and only from a port of its own or
+//! from none.
 
 use openstack::Kind;
 use openstack::network::{FloatingIp, Port};
@@ -13,30 +14,30 @@ use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
 use crate::words;
 
-/// The use of a floating IP that was allocated by somebody else.
+/// Use of a floating IP allocated by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// The project has no such floating IP.
     Absent,
-    /// It is on no port.
+    /// The address is on no port.
     Free,
-    /// It is on a port of the cluster, or was created for the cluster.
+    /// The address is on a port of the cluster, or was created for the cluster.
     Ours,
-    /// It is on a virtual address: a port without a device, which its user maintains. Without a load balancer of ours it
-    /// stays there, as in the Go provider.
+    /// The address is on a virtual IP: a port without a device, maintained by its user. Without a load balancer of the
+    /// cluster the address stays there, as in the Go provider.
     LeftInPlace,
-    /// It belongs to something else; the text says to what, after "floating IP A".
+    /// The address belongs to another resource; the text describes the owner, after "floating IP A".
     Taken(String),
 }
 
-/// The use of the floating IP with this address; `balanced`: the cluster has a load balancer, or will have one.
+/// [`Use`] of the floating IP with this address; `balanced`: the cluster has a load balancer, or will have one.
 pub(super) fn of(address: &str, observed: &Observed, balanced: bool) -> Use {
     let ips = &observed.view.floating_ips;
     let found = ips.iter().find(|ip| ip.floating_ip_address == address);
     found.map_or(Use::Absent, |ip| of_ip(ip, observed, balanced))
 }
 
-/// The same for a floating IP of the view.
+/// [`Use`] of a [`FloatingIp`] of the view.
 pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use {
     match Mark::of(ip) {
         Some(mark) if mark.cluster == observed.cluster => return Use::Ours,
@@ -70,8 +71,8 @@ pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use
     ))
 }
 
-/// Checks that the bastion may have a floating IP: one that was created for it, that is on its ports, or that is free.
-/// `pool`: the pool that has given it.
+/// Checks that the bastion may have a floating IP: one created for the bastion, on its ports, or free. `pool` is the
+/// pool that has given the address.
 pub(super) fn for_bastion(
     ip: &FloatingIp,
     observed: &Observed,
@@ -112,7 +113,7 @@ pub(super) fn for_bastion(
     Err(taken.problem(Type::Bastion, Reason::FloatingIPError))
 }
 
-/// True if the port is an address that its user maintains: no device, and of no cluster.
+/// True if the [`Port`] is a virtual IP of a user: no device, and of no cluster.
 fn is_virtual(port: &Port) -> bool {
     port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
 }

@@ -1,18 +1,18 @@
 //! Clusters of the Go provider are taken over: their resources get the mark of the cluster, by one write each.
 //!
-//! Two kinds of evidence together tell the resources of the cluster: an id that the status of an object has (or an id from
-//! there on: a port of that server), and the name that the Go provider gives. Neither is enough alone. Whatever contradicts
-//! is a conflict, and with a conflict nothing is written. Nothing is created, deleted or associated.
+//! Two kinds of evidence together identify the resources of the cluster: an id in the status of an object (or an id
+//! derived from it: a port of the server), and the name given by the Go provider. Neither is enough alone. A
+//! contradiction is a conflict, and with a conflict nothing is written. Nothing is created, deleted or associated.
 //!
 //! ```text
 //!   found       a resource with its evidence, and the search for one (pure)
 //!   of_cluster  network, router, groups, load balancer, floating IPs and bastion (pure)
 //!   of_server   servers with their ports and volumes (pure)
-//!   apply       the writes: first those of machines, last what the status of the cluster names, then the objects
+//!   apply       the writes: machines first, ids in the cluster's status last, then the objects
 //! ```
 //!
-//! The identity of an adopted object is its uid, so that a second run after an interruption gives the same marks. Until the
-//! OpenStackCluster has its identity, which is stored last, no controller acts on any of it.
+//! The identity of an adopted object is its uid, so that a second run after an interruption gives the same marks. Until
+//! the [`OpenStackCluster`] has its identity, stored last, no controller acts on the resources.
 
 pub(crate) mod apply;
 mod found;
@@ -37,46 +37,46 @@ use crate::context::namespace;
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::names::Names;
 
-/// The objects of a cluster.
+/// Objects of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Objects<'a> {
-    /// The name of the Cluster.
+    /// Name of the Cluster.
     pub cluster: &'a str,
     /// The OpenStackCluster.
     pub infra: &'a OpenStackCluster,
-    /// Its OpenStackMachines.
+    /// [`OpenStackMachine`]s of the cluster.
     pub machines: &'a [OpenStackMachine],
-    /// Its OpenStackServers, of which the Go provider creates one for each machine and bastion.
+    /// [`OpenStackServer`]s of the cluster; the Go provider creates one for each machine and bastion.
     pub servers: &'a [OpenStackServer],
 }
 
-/// The resources to take over, in the order of the writes.
+/// Resources to take over, in the order of the writes.
 #[derive(Clone, Debug, Default)]
 pub struct Adoption {
-    /// The identity of the cluster.
+    /// [`Identity`] of the cluster.
     pub cluster: Option<Identity>,
-    /// The identities of OpenStackMachines, by name.
+    /// Identities of [`OpenStackMachine`]s, by name.
     pub machines: BTreeMap<String, Identity>,
-    /// The resources.
+    /// [`Found`] resources.
     pub found: Vec<Found>,
-    /// Contradictions, for users. With any of them nothing is taken over.
+    /// Contradictions, for users. With any conflict nothing is taken over.
     pub conflicts: Vec<String>,
-    /// Resources that stay as they are, and why.
+    /// Resources left unchanged, with the reason.
     pub notes: Vec<String>,
 }
 
-/// True if the annotation asks for it.
+/// True if the annotation requests an adoption.
 pub fn is_wanted(infra: &OpenStackCluster) -> bool {
     let value = infra.annotations().get(ADOPT_ANNOTATION);
     value.is_some_and(|value| value == "true")
 }
 
-/// True if the cluster has an identity, so that nothing is to be taken over.
+/// True if the cluster has an identity, so that nothing has to be taken over.
 pub fn is_done(infra: &OpenStackCluster) -> bool {
     Identity::of(infra, CLUSTER_ID).is_some()
 }
 
-/// Finds the resources of a cluster of the Go provider.
+/// Finds the resources of a cluster of the Go provider, as an [`Adoption`].
 pub fn find(objects: &Objects<'_>, view: &View) -> Adoption {
     let Some(cluster) = identity(objects.infra, CLUSTER_ID) else {
         let name = objects.infra.name_any();
@@ -111,13 +111,13 @@ pub fn find(objects: &Objects<'_>, view: &View) -> Adoption {
     }
 }
 
-/// The identity in the annotation, or else the uid.
+/// [`Identity`] in the annotation, or else the uid.
 fn identity<K: ResourceExt>(object: &K, annotation: &str) -> Option<Identity> {
     let uid = || Identity::parse(&object.uid()?);
     Identity::of(object, annotation).or_else(uid)
 }
 
-/// The machine or cluster for which the Go provider has created a server.
+/// Machine or cluster for which the Go provider has created a server.
 pub(crate) fn owner(server: &OpenStackServer) -> Option<&OwnerReference> {
     server.owner_references().iter().find(|owner| {
         owner.api_version.starts_with(api::infra::GROUP)
@@ -125,10 +125,10 @@ pub(crate) fn owner(server: &OpenStackServer) -> Option<&OwnerReference> {
     })
 }
 
-/// The lists in which everything is looked for.
+/// [`View`] with the lists for the search.
 ///
 /// # Errors
-/// The error of a list.
+/// Error of a list.
 pub async fn view(inventory: &Inventory) -> openstack::Result<Arc<View>> {
     let mut kinds = vec![
         Kind::Networks,

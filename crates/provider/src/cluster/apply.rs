@@ -21,9 +21,9 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::words::past;
 
-/// The maximum number of plans in one reconcile. If more are needed, the cloud accepts requests without effect.
+/// Maximum number of plans in one reconcile. If more are needed, the cloud accepts requests without effect.
 const ROUNDS: usize = 6;
-/// The parameters of a reconcile.
+/// Parameters of a reconcile.
 pub(crate) struct Work<'a> {
     pub(crate) object: &'a OpenStackCluster,
     pub(crate) recorder: &'a Recorder,
@@ -31,33 +31,33 @@ pub(crate) struct Work<'a> {
     pub(crate) cluster: Identity,
     pub(crate) unmonitored: &'a Unmonitored,
     pub(crate) kinds: &'a [Kind],
-    /// The maximum age of the view.
+    /// Maximum age of the view.
     pub(crate) age: Duration,
 }
 
 /// The result of applying a plan.
 pub(crate) struct Outcome {
-    /// The state after the last step.
+    /// [`Observed`] state after the last step.
     pub(crate) observed: Observed,
-    /// The remaining plan.
+    /// Remaining [`Plan`].
     pub(crate) plan: Plan,
-    /// The problem that stopped it.
+    /// [`Problem`] that stopped the plan.
     pub(crate) problem: Option<Problem>,
 }
 
 impl Work<'_> {
-    /// The observed state, with `kinds` read at most `age` ago.
+    /// [`Observed`] state, with `kinds` read at most `age` ago.
     pub(crate) async fn observe(&self, kinds: &[Kind], age: Duration) -> Result<Observed, Problem> {
         let view = self.cloud.inventory.view(kinds, age).await;
         Ok(self.of_view(view.map_err(|error| credentials::listing(&error))?))
     }
 
-    /// The state of the cluster in `view`.
+    /// [`Observed`] state of the cluster in a [`View`].
     pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
         Observed::of(view, self.cluster, &Known::of(self.object))
     }
 
-    /// The last observed state, including the effects of our own writes.
+    /// Last [`Observed`] state, including the effects of writes in this reconcile.
     pub(crate) fn known(&self) -> Observed {
         self.of_view(self.cloud.inventory.known())
     }
@@ -168,7 +168,8 @@ impl Work<'_> {
 }
 
 impl Work<'_> {
-    /// True for a health monitor that the driver does not have, which is remembered, and told in an event.
+    /// True for a health monitor unsupported by the driver; the load balancer is remembered, and an event tells the
+    /// user.
     async fn goes_without(&self, step: &Step, request: &Request, error: &openstack::Error) -> bool {
         let is_refused = error.status().is_some_and(|status| status.as_u16() == 501);
         let (true, Step::ChangeBalancer(Action::CreateMonitor, _)) = (is_refused, step) else {
@@ -189,7 +190,7 @@ impl Work<'_> {
         true
     }
 
-    /// The message for a subnet pool without room.
+    /// Message for a subnet pool without room.
     fn no_range(&self, step: &Step, error: &openstack::Error) -> Option<String> {
         let Step::CreateSubnet(family) = step else {
             return None;
@@ -197,8 +198,8 @@ impl Work<'_> {
         subnet_pools::exhausted(&self.object.spec, *family, &step.to_string(), error)
     }
 
-    /// Why the address of `apiServer.floatingIP` could not be allocated: the project has no such floating IP, and Neutron
-    /// lets administrators choose an address.
+    /// Reason why the address of `apiServer.floatingIP` could not be allocated: the project has no such floating IP,
+    /// and Neutron lets only administrators choose an address.
     fn not_allocated(&self, step: &Step, error: &openstack::Error) -> Option<String> {
         let given = self.object.spec.api_server.as_ref()?.floating_ip.as_ref();
         let denied = error.kind() == openstack::ErrorKind::Denied;
@@ -212,7 +213,7 @@ impl Work<'_> {
     }
 }
 
-/// The kinds of resources that a cluster uses, without those of services that the cloud does not have.
+/// [`Kind`]s of resources used by a cluster, without kinds of services missing in the cloud.
 pub(crate) async fn kinds(cloud: &Cloud, balancer: bool, deleting: bool) -> Arc<[Kind]> {
     use openstack::Service;
     let mut kinds = vec![

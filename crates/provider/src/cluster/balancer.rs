@@ -1,5 +1,5 @@
-//! The load balancer of the API server, for the planner of `load_balancing`: names, tags and addresses are those of the
-//! cluster, and fields of parts that the Go provider leaves alone stay as they are.
+//! Load balancer of the API server, for the planner of `load_balancing`: with names, tags and addresses of the cluster;
+//! fields that the Go provider leaves alone stay unchanged.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,8 +19,8 @@ use super::observed::Observed;
 /// Protocol of all listeners and pools.
 const PROTOCOL: &str = "TCP";
 
-/// The changes of the existing load balancer, with the port of the API server that each is about, in the order in which
-/// Octavia is to make them: what listens comes before members.
+/// [`Step`]s to change the existing load balancer, each with its port of the API server, in the order for Octavia:
+/// listeners come before members.
 pub(crate) fn steps(desired: &Desired, observed: &Observed) -> Vec<(u16, Step)> {
     let (Some(wanted), Some(known)) = (&desired.balancer, observed.balancer()) else {
         return Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn steps(desired: &Desired, observed: &Observed) -> Vec<(u16, Step)> 
     steps
 }
 
-/// The wish for the planner.
+/// [`load_balancing::Desired`] state for the planner.
 const fn wish(tree: &LoadBalancerCreate) -> load_balancing::Desired<'_> {
     load_balancing::Desired {
         tree,
@@ -63,8 +63,8 @@ const fn wish(tree: &LoadBalancerCreate) -> load_balancing::Desired<'_> {
     }
 }
 
-/// The listener for `port` as it is to be. A part whose id is known, but which a list that is older than the part lacks, is
-/// left out, so that the plan creates no second one.
+/// Desired listener for `port`. A part with a known id but missing in an older list is left out, so that the plan
+/// creates no second one.
 fn existing(
     wanted: &Balancer,
     desired: &Desired,
@@ -87,7 +87,7 @@ fn existing(
     listener
 }
 
-/// The existing listener for `port` with its parts.
+/// [`Branch`] of the existing listener for `port` with its parts.
 fn branch(observed: &Observed, port: u16) -> Option<Branch> {
     let pool = observed.pool(port);
     let members = pool.map(|pool| observed.members(pool).to_vec());
@@ -99,9 +99,9 @@ fn branch(observed: &Observed, port: u16) -> Option<Branch> {
     })
 }
 
-/// The request for a new load balancer; `None` until the network of its address is there. Members come later: an address that
-/// Octavia refuses keeps nobody from the load balancer. Listeners of an unknown driver come later, too, and the monitors of
-/// OVN: a driver that refuses a part of a tree leaves the port of the address behind, which nobody knows.
+/// Request for a new load balancer; `None` before the network of its address exists. Members come later: an address
+/// refused by Octavia must not prevent the load balancer. Listeners of an unknown driver come later, too, and the
+/// monitors of OVN: a driver that refuses a part of a tree leaves the port of the address behind, unknown to all.
 pub(crate) fn new(
     desired: &Desired,
     observed: &Observed,
@@ -154,7 +154,7 @@ fn new_listeners(wanted: &Balancer, desired: &Desired, observed: &Observed) -> V
     wanted.ports.iter().map(one).collect()
 }
 
-/// The driver of the load balancer. One that exists tells it, also in the reconcile that has created it.
+/// [`Driver`] of the load balancer, taken from an existing one, also in the reconcile of its creation.
 fn driver(wanted: &Balancer, observed: &Observed) -> Driver {
     let known = observed.balancer().map(|known| known.provider.as_str());
     let known = known.filter(|provider| !provider.is_empty());
@@ -206,8 +206,8 @@ fn monitor(wanted: Monitor, desired: &Desired, port: u16) -> MonitorCreate {
     }
 }
 
-/// The allowed CIDRs of the load balancer, sorted: those of the spec, and the cluster itself; empty if everybody may
-/// connect. `None` if Octavia's driver does not support them.
+/// Allowed CIDRs of the load balancer, sorted: CIDRs of the spec, and the cluster itself; empty if everybody may
+/// connect. `None` if Octavia's driver does not support allowed CIDRs.
 pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let wanted = desired.balancer.as_ref()?;
     if driver(wanted, observed) == Driver::Ovn {
@@ -271,7 +271,7 @@ pub(crate) fn ignored_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> &'
     }
 }
 
-/// Entries of the spec's `allowedCIDRs` that Octavia would reject: malformed ones, and those of the other address
+/// Entries of the spec's `allowedCIDRs` that Octavia would reject: malformed ones, and entries of another address
 /// family than the load balancer.
 pub(crate) fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> Vec<&'d str> {
     let Some(wanted) = &desired.balancer else {
@@ -283,13 +283,13 @@ pub(crate) fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> V
     all.filter(|text| !usable(text)).collect()
 }
 
-/// A CIDR, or a single address as a CIDR. Host bits are kept, since Octavia returns CIDRs as they were given.
+/// CIDR, or a single address as a CIDR. Host bits are kept, since Octavia returns CIDRs as given.
 fn network_of(text: &str) -> Option<IpNet> {
     let address = || Some(IpNet::from(text.parse::<IpAddr>().ok()?));
     text.parse().ok().or_else(address)
 }
 
-/// Whether the address of the load balancer is, or will be, an IPv4 address.
+/// True if the address of the load balancer is, or will be, an IPv4 address.
 pub(crate) fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
     let wanted = desired.balancer.as_ref();
     let cidr_of = |id: &String| Some(observed.view.subnets.get(id)?.cidr.clone());
@@ -309,7 +309,7 @@ pub(crate) fn vip_is_ipv4(desired: &Desired, observed: &Observed) -> bool {
         .is_none_or(|text| !text.contains(':'))
 }
 
-/// The members of the pool for `port`.
+/// Desired members of the pool for `port`.
 fn wanted_members(desired: &Desired, observed: &Observed, port: u16) -> Vec<MemberCreate> {
     let primary = subnet_id(desired, observed);
     // Elsewhere it is the primary subnet, as in the Go provider, whichever the address is on.
@@ -345,7 +345,7 @@ fn subnet_id(desired: &Desired, observed: &Observed) -> Option<String> {
 /// Sends a request for a part of the load balancer.
 ///
 /// # Errors
-/// The failure of the request.
+/// Failure of the request.
 pub(crate) async fn send(inventory: &Inventory, balancer: &str, step: &Step) -> Result<()> {
     match step {
         Step::Create(tree) => inventory.create_load_balancer(tree).await.map(drop),
@@ -399,7 +399,7 @@ pub(crate) async fn send(inventory: &Inventory, balancer: &str, step: &Step) -> 
     }
 }
 
-/// The event of a step, such as `CreateListener`.
+/// Event of an [`Action`], such as `CreateListener`.
 pub(crate) const fn event(action: Action) -> &'static str {
     match action {
         Action::Create => "CreateLoadBalancer",
@@ -418,7 +418,7 @@ pub(crate) const fn event(action: Action) -> &'static str {
     }
 }
 
-/// A step in words, without its port.
+/// [`Action`] in words, without its port.
 pub(crate) const fn words(action: Action) -> &'static str {
     match action {
         Action::Create => "create the load balancer",

@@ -1,8 +1,8 @@
 //! The bastion of a cluster: a server to log in through, with a floating IP.
 //!
-//! It is made by the plan of machines. Its mark is made of what matters in its spec, so that a spec that differs in that
-//! is another bastion: it takes the place of the former one. A server that somebody deleted is created again, since no
-//! Node depends on it.
+//! The bastion is made by the plan of machines. Its mark is made from the relevant fields of its spec, so that a spec
+//! with other values of these is another bastion, in place of the former one. A server deleted by hand is created
+//! again, since no Node depends on it.
 
 mod apply;
 pub mod plan;
@@ -34,11 +34,11 @@ use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 use crate::words::doing;
 
-/// Brings the bastion into the state that the spec asks for, and writes its status and condition into `next`, which has
-/// the status of the rest of the cluster. Returns whether something is left to wait for.
+/// Brings the bastion into the state of the spec, and writes its status and condition into `next`, which has the status
+/// of the rest of the cluster. Returns true while a wait is left.
 ///
 /// # Errors
-/// What the condition reports, and what keeps this from being found out.
+/// Errors reported in the condition, and errors that keep this from being found out.
 pub(super) async fn reconcile(
     ctx: &Context,
     work: &Work<'_>,
@@ -72,7 +72,7 @@ pub(super) async fn reconcile(
     error.map_or(Ok(true), |problem| Err(problem.into()))
 }
 
-/// Applies the plan, once the pool in the spec has given its address; an inner error is what to wait for.
+/// Applies the plan, once the pool in the spec has given its address; an inner error is the reason to wait.
 async fn given(
     ctx: &Context,
     work: &Work<'_>,
@@ -90,8 +90,8 @@ async fn given(
     Ok(Ok(done?))
 }
 
-/// Deletes the bastion of a cluster that is being deleted; returns what to wait for. It goes before the rest, since its
-/// trunks and its floating IP hold what the cluster has.
+/// Deletes the bastion of a cluster that is being deleted; returns the reason to wait. The bastion goes before the
+/// rest, since its trunks and its floating IP hold resources of the cluster.
 ///
 /// # Errors
 /// The step that failed.
@@ -163,7 +163,7 @@ fn is_associated(wanted: &Wanted, observed: &Observed) -> bool {
     known.is_some_and(|ip| ip.port_id.is_some() && ip.port_id == port)
 }
 
-/// The mark of the bastion in the spec of `object`: that of its cluster with what matters in the spec.
+/// [`Mark`] of the bastion in the spec of `object`: the cluster's identity with the relevant fields of the spec.
 pub(crate) fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
     let text = bastion_spec(&object.spec).map(|(bastion, spec)| {
         let is_managed = object.spec.managed_security_groups.is_some();
@@ -174,7 +174,7 @@ pub(crate) fn mark(object: &OpenStackCluster, cluster: Identity) -> Mark {
     Mark::machine(cluster, identity)
 }
 
-/// Fields of a spec that decide about the server: the same for two specs from which the same server is created.
+/// Fields of a spec that decide about the server: equal for two specs with the same server.
 fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
     let mut spec = spec.clone();
     (spec.provider_id, spec.identity_ref) = (None, None);
@@ -196,7 +196,7 @@ fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
     spec
 }
 
-/// The wanted bastion. Of a server that is there, what its spec refers to is not looked for.
+/// [`Wanted`] bastion. References in the spec of an existing server are not looked up.
 fn resolved(
     work: &Work<'_>,
     found: &Facts,
@@ -268,7 +268,7 @@ fn resolved(
     }
 }
 
-/// The problem with the spec of a machine as one with that of the bastion.
+/// [`Problem`] with the spec of a machine as a problem with the bastion.
 fn of_bastion(mut problem: Problem) -> Problem {
     let first = problem.message.split(' ').next().unwrap_or_default();
     if first.ends_with(':') {
@@ -337,7 +337,7 @@ fn bastion(
     }
 }
 
-/// State of the bastion, by the state of its server.
+/// State of the bastion, by the state of its [`Server`].
 fn state(server: &Server) -> (bool, Reason, String) {
     let id = &server.id;
     match server.status.as_str() {

@@ -1,4 +1,4 @@
-//! The control plane machines that serve the API.
+//! Control plane machines that serve the API.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::context::{self, Context, Error, is_deleting, namespace};
 use crate::identity::{Identity, MACHINE_ID, Mark};
 use crate::machine::observed::{Known, Observed as OfMachine};
 
-/// The control plane machines with a running server, sorted by name. A Machine that is being drained still serves the
+/// [`ControlPlaneMachine`]s with a running server, sorted by name. A Machine that is being drained still serves the
 /// API; it is left out only once its OpenStackMachine is being deleted, too.
 pub(super) async fn control_plane(
     ctx: &Context,
@@ -58,7 +58,7 @@ fn control_plane_of(cluster: &str) -> ListParams {
     ListParams::default().labels(&format!("{of_cluster}={cluster},{of_control_plane}"))
 }
 
-/// The address of a machine on the cluster's network, if its server is running.
+/// Address of a machine on the cluster's network, if its server is running.
 pub(crate) fn running(
     machine: &OpenStackMachine,
     observed: &Observed,
@@ -83,7 +83,7 @@ pub(crate) fn running(
     })
 }
 
-/// The address of a port on the cluster's network: the one on the primary subnet, or else on that of its failure domain,
+/// Address of a [`Port`] on the cluster's network: on the primary subnet, or else on the subnet of its failure domain,
 /// or else the first IPv4 address. For a cluster without network, every port qualifies.
 pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> {
     let elsewhere = |network: &String| *network != port.network_id;

@@ -1,4 +1,4 @@
-//! The desired state of a cluster in the cloud: a function of its spec and of facts about the cloud.
+//! Desired state of a cluster in the cloud: a function of its spec and of facts about the cloud.
 
 use std::collections::BTreeMap;
 
@@ -24,75 +24,75 @@ pub const API_PORT: u16 = 6443;
 /// The desired state of a cluster in the cloud.
 #[derive(Clone, Debug)]
 pub struct Desired {
-    /// The cluster's mark.
+    /// [`Mark`] of the cluster.
     pub mark: Mark,
-    /// The names of its resources.
+    /// [`Names`] of the resources.
     pub names: Names,
-    /// The tags of its resources, including those of the mark.
+    /// Tags of the resources, including the mark's.
     pub tags: Vec<String>,
-    /// Whether Neutron supports tags.
+    /// True if Neutron supports tags.
     pub tagging: bool,
     /// The network.
     pub network: Network,
-    /// The subnet pools of subnets to create.
+    /// [`SubnetPools`] of subnets to create.
     pub subnet_pools: SubnetPools,
     /// The router.
     pub router: Router,
-    /// The managed security groups with their rules.
+    /// Managed security groups with their [`Rule`]s.
     pub groups: BTreeMap<ManagedGroup, Vec<Rule>>,
-    /// The policies of the roles that have a server group.
+    /// [`Policies`] of the roles with a server group.
     pub server_groups: Policies,
-    /// The load balancer of the API server.
+    /// [`Balancer`] of the API server.
     pub balancer: Option<Balancer>,
     /// The floating IP of the API server.
     pub floating_ip: Option<FloatingIp>,
-    /// The control plane machines that serve the API.
+    /// [`ControlPlaneMachine`]s that serve the API.
     pub control_plane: Vec<ControlPlaneMachine>,
-    /// The subnets of failure domains, where these have some.
+    /// Subnets of failure domains, if any.
     pub zone_subnets: Vec<String>,
 }
 
 /// The network of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Network {
-    /// Created for it.
+    /// Network created for the cluster.
     Managed {
         /// The MTU; the cloud's default when absent.
         mtu: Option<i64>,
-        /// Port security of its ports; the cloud's default when absent.
+        /// Port security of the ports; the cloud's default when absent.
         port_security: Option<bool>,
-        /// The subnets to create in it, one for each family; the first has the addresses of the API and of nodes.
+        /// Subnets to create, one for each family; the first has the addresses of the API and of nodes.
         subnets: Vec<SubnetSpec>,
     },
     /// An existing network.
     Existing {
-        /// Its id.
+        /// Id.
         network: String,
-        /// The subnets to use, the primary one (for addresses of the API and of nodes) first.
+        /// Subnets to use, the primary one (for addresses of the API and of nodes) first.
         subnets: Vec<String>,
     },
-    /// None: the ports of the machines select their networks.
+    /// No network: the ports of the machines select networks.
     None,
 }
 
 /// The router of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Router {
-    /// Created for it.
+    /// Router created for the cluster.
     Managed {
         /// The external network.
         external: String,
-        /// Its addresses on the external network; chosen by Neutron when empty.
+        /// Addresses on the external network; chosen by Neutron when empty.
         addresses: Vec<FixedIp>,
     },
     /// An existing router; the managed subnet is connected to it.
     Existing(String),
-    /// None.
+    /// No router.
     None,
 }
 
 impl Desired {
-    /// The subnets to create, one for each family; none in an existing network.
+    /// [`SubnetSpec`]s to create, one for each family; none in an existing network.
     pub fn managed_subnets(&self) -> &[SubnetSpec] {
         match &self.network {
             Network::Managed { subnets, .. } => subnets,
@@ -100,13 +100,13 @@ impl Desired {
         }
     }
 
-    /// The subnet of this family to create.
+    /// [`SubnetSpec`] of this family to create.
     pub fn managed_subnet(&self, family: Family) -> Option<&SubnetSpec> {
         let mut all = self.managed_subnets().iter();
         all.find(|subnet| Family::of_subnet(subnet) == family)
     }
 
-    /// The family of the first subnet to create.
+    /// [`Family`] of the first subnet to create.
     pub fn primary(&self) -> Option<Family> {
         let first = self.managed_subnets().first()?;
         Some(Family::of_subnet(first))
@@ -116,39 +116,39 @@ impl Desired {
 /// The load balancer of the API server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Balancer {
-    /// The API server's port, then the others.
+    /// Port of the API server, then the others.
     pub ports: Vec<u16>,
-    /// Who may connect besides the cluster itself; everybody if empty.
+    /// CIDRs that may connect besides the cluster itself; everybody if empty.
     pub allowed_cidrs: Vec<String>,
     /// The provider.
     pub provider: Option<String>,
-    /// The driver of that provider, or of the existing load balancer.
+    /// [`Driver`] of the provider, or of the existing load balancer.
     pub driver: Driver,
     /// The flavor's id.
     pub flavor_id: Option<String>,
     /// The availability zone.
     pub availability_zone: Option<String>,
-    /// The network and subnet of its address, if different from those of the cluster.
+    /// Network and subnet of the address, if different from the cluster's.
     pub network: Option<(String, Option<String>)>,
-    /// Its address on that network; chosen by Octavia when absent.
+    /// Address on the network; chosen by Octavia when absent.
     pub address: Option<String>,
-    /// The health monitor of the pools; `None` if the driver has refused one.
+    /// Health [`Monitor`] of the pools; `None` if the driver has refused one.
     pub monitor: Option<Monitor>,
 }
 
 /// A driver of Octavia.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// That of amphorae, or another one with their options.
+    /// Amphorae, or another driver with the same options.
     Amphora,
-    /// OVN, which has no allowed CIDRs and a single algorithm.
+    /// OVN, without allowed CIDRs and with a single algorithm.
     Ovn,
-    /// Octavia's default, which may be either: Octavia tells it with the first load balancer.
+    /// Octavia's default, which may be either: the first load balancer shows its driver.
     Unknown,
 }
 
 impl Driver {
-    /// The driver of a provider.
+    /// Driver of a provider.
     pub fn of(provider: &str) -> Self {
         match provider {
             "ovn" => Driver::Ovn,
@@ -157,7 +157,7 @@ impl Driver {
     }
 }
 
-/// A health monitor, with the defaults of the Go provider.
+/// Health monitor, with the defaults of the Go provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// Seconds between checks.
@@ -184,15 +184,15 @@ pub struct FloatingIp {
 pub struct ControlPlaneMachine {
     /// The OpenStackMachine's name.
     pub name: String,
-    /// Its address on the cluster's network.
+    /// Address on the cluster's network.
     pub address: String,
-    /// The port that has the address.
+    /// Port with the address.
     pub port_id: String,
     /// The subnet of the address.
     pub subnet_id: String,
 }
 
-/// Computes the desired state.
+/// Computes the [`Desired`] state from spec and [`Facts`].
 pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
     let mark = facts.mark;
     let mut tags = spec.tags.clone();
@@ -252,7 +252,7 @@ pub fn wants_floating_ip(spec: &OpenStackClusterSpec) -> bool {
     spec.enable_external_network != Some(false) && enabled != Some(false)
 }
 
-/// The bastion in the spec and its server, if it is enabled.
+/// [`Bastion`] in the spec and its server, if enabled.
 pub fn bastion_spec(spec: &OpenStackClusterSpec) -> Option<(&Bastion, &OpenStackMachineSpec)> {
     let bastion = spec.bastion.as_ref().filter(|bastion| bastion.enabled)?;
     Some((bastion, bastion.spec.as_ref()?))

@@ -1,4 +1,4 @@
-//! Resolves the references of a cluster's spec.
+//! Resolves the references of a cluster's spec into [`Facts`].
 
 use std::collections::BTreeSet;
 
@@ -20,14 +20,14 @@ use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 use crate::zones;
 
-/// The ids of what a cluster's spec refers to.
+/// Ids of the resources referred to in a cluster's spec.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The cluster's mark.
+    /// [`Mark`] of the cluster.
     pub mark: Mark,
-    /// The names of its resources.
+    /// [`Names`] of the resources.
     pub names: Names,
-    /// Whether Neutron supports tags.
+    /// True if Neutron supports tags.
     pub tagging: bool,
     /// The network of the floating IPs.
     pub external_network: Option<String>,
@@ -37,7 +37,7 @@ pub struct Facts {
     pub subnets: Vec<String>,
     /// The ranges of the cluster's subnets.
     pub subnet_ranges: Vec<Remote>,
-    /// The subnet pools of subnets that do not exist yet.
+    /// [`SubnetPools`] of subnets that do not exist yet.
     pub subnet_pools: SubnetPools,
     /// The subnets of failure domains.
     pub zone_subnets: Vec<String>,
@@ -47,29 +47,29 @@ pub struct Facts {
     pub router_addresses: Vec<FixedIp>,
     /// The load balancer's provider.
     pub balancer_provider: Option<String>,
-    /// The driver of that provider, or of the existing load balancer.
+    /// [`Driver`] of the provider, or of the existing load balancer.
     pub balancer_driver: Driver,
     /// The load balancer's flavor.
     pub balancer_flavor: Option<String>,
-    /// The network and subnet of the load balancer's address, if different from those of the cluster.
+    /// Network and subnet of the load balancer's address, if different from the cluster's.
     pub balancer_network: Option<(String, Option<String>)>,
-    /// The control plane machines with a running server.
+    /// [`ControlPlaneMachine`]s with a running server.
     pub control_plane: Vec<ControlPlaneMachine>,
-    /// Whether the endpoint in the spec was set by somebody else.
+    /// True if the user set the endpoint in the spec.
     pub foreign_endpoint: bool,
-    /// Whether nodes, pods or Services of the cluster have IPv6 addresses.
+    /// True if nodes, pods or Services of the cluster have IPv6 addresses.
     pub ipv6: bool,
-    /// True if the API server has an address of IPv6, with which no floating IP can be associated.
+    /// True if the API server has an IPv6 address, with which no floating IP can be associated.
     pub is_api_ipv6: bool,
-    /// The policies of the roles that have a server group.
+    /// [`Policies`] of the roles with a server group.
     pub server_groups: Policies,
-    /// What is wrong with `controlPlaneAvailabilityZones`.
+    /// Problem with `controlPlaneAvailabilityZones`.
     pub unknown_zones: Option<String>,
-    /// True for a cluster that was taken over from the Go provider: its resources keep their tags.
+    /// True for a cluster taken over from the Go provider: its resources keep their tags.
     pub is_adopted: bool,
     /// Warnings to emit as events: reason and text.
     pub warnings: Vec<(&'static str, String)>,
-    /// The kinds on whose lists a decision depends that is not taken back.
+    /// [`Kind`]s whose lists are the basis of an irrevocable decision.
     pub doubts: BTreeSet<Kind>,
 }
 
@@ -78,16 +78,16 @@ pub struct Facts {
 pub struct Place {
     /// The network of the cluster, once it exists.
     pub network: Option<String>,
-    /// Its primary subnet, for addresses of the API and of nodes.
+    /// Primary subnet, for addresses of the API and of nodes.
     pub subnet: Option<String>,
-    /// The subnets of failure domains, for addresses of their nodes.
+    /// Subnets of failure domains, for addresses of their nodes.
     pub zone_subnets: Vec<String>,
 }
 
 /// The [`Place`] of a cluster with this spec.
 ///
 /// # Errors
-/// The first reference to a network or subnet that does not exist, or that is ambiguous.
+/// First reference to a network or subnet that is missing or ambiguous.
 pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
     if let Some(first) = spec.managed_subnets.first() {
         let subnet = observed.subnet(Family::of_subnet(first));
@@ -107,23 +107,23 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
     })
 }
 
-/// What facts depend on besides the spec and the cloud.
+/// Input of facts besides the spec and the cloud.
 #[derive(Clone, Debug, Default)]
 pub struct Inside {
-    /// The control plane machines with a running server.
+    /// [`ControlPlaneMachine`]s with a running server.
     pub control_plane: Vec<ControlPlaneMachine>,
     /// The CIDRs of pods and Services.
     pub cidrs: Vec<String>,
-    /// True for a cluster that was taken over from the Go provider.
+    /// True for a cluster taken over from the Go provider.
     pub is_adopted: bool,
-    /// The policies of the roles that have a server group.
+    /// [`Policies`] of the roles with a server group.
     pub server_groups: Policies,
 }
 
 /// Resolves the references of `spec`.
 ///
 /// # Errors
-/// The first reference to something that does not exist, that is ambiguous, or that belongs to something else.
+/// First reference to a resource that is missing, ambiguous, or owned by others.
 pub fn facts(
     spec: &OpenStackClusterSpec,
     mark: Mark,
@@ -209,7 +209,7 @@ fn is_six(range: &Remote) -> bool {
     }
 }
 
-/// Rejects tags by which what is created for this cluster would be taken for what belongs to another one.
+/// Rejects tags that would make resources of this cluster look like another cluster's.
 fn reject_foreign_tags(spec: &OpenStackClusterSpec, mark: Mark) -> Result<(), Problem> {
     let Some(tag) = mark.foreign_tag(&spec.tags) else {
         return Ok(());
@@ -218,8 +218,8 @@ fn reject_foreign_tags(spec: &OpenStackClusterSpec, mark: Mark) -> Result<(), Pr
     Err(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text))
 }
 
-/// The existing router that the spec selects. One that was created for another cluster stays as it is: a subnet of this
-/// cluster is connected to it only if somebody has done that before.
+/// Existing router selected by the spec. A router created for another cluster stays unchanged: a subnet of this cluster
+/// is connected to such a router only if the user has done so before.
 fn existing_router(
     spec: &OpenStackClusterSpec,
     names: &Names,
@@ -254,7 +254,7 @@ fn existing_router(
     }
 }
 
-/// The problem with zones of the spec that do not exist; none if the cloud lists no zones.
+/// Problem with zones of the spec that do not exist; none if the cloud lists no zones.
 fn unknown_zones(spec: &OpenStackClusterSpec, view: &View) -> Option<String> {
     let chosen = spec.control_plane_availability_zones.iter();
     let with_subnets = spec.failure_domain_subnets.iter();
@@ -295,8 +295,8 @@ fn unknown<'a>(
     ))
 }
 
-/// True if the address behind the endpoint is, or will be, one of IPv6: that of the load balancer, or else those of machines
-/// on subnets that are all of IPv6.
+/// True if the address behind the endpoint is, or will be, one of IPv6: the load balancer's, or else the machines' on
+/// subnets of IPv6 alone.
 fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) -> bool {
     let ranges = &facts.subnet_ranges;
     if balancer_spec(spec).is_none() {
@@ -318,8 +318,8 @@ fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) 
     }
 }
 
-/// Rejects a floating IP that is asked for where the API server has an address of IPv6. Where nothing is said of one, that
-/// address is the endpoint.
+/// Rejects a requested floating IP for an API server with an IPv6 address. Without a request, the IPv6 address is the
+/// endpoint.
 fn no_floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Result<(), Problem> {
     let api_server = spec.api_server.as_ref();
     let given = api_server.and_then(|it| it.floating_ip.as_ref());
@@ -339,7 +339,7 @@ fn no_floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Result<(), Prob
     Err(Problem::new(Type::ApiEndpoint, reason, text))
 }
 
-/// Checks that the cluster may use the floating IP that `apiServer.floatingIP` names.
+/// Checks that the cluster may use the floating IP of `apiServer.floatingIP`.
 fn given_address(
     spec: &OpenStackClusterSpec,
     observed: &Observed,
@@ -372,8 +372,8 @@ fn given_address(
     Ok(())
 }
 
-/// Whether somebody else set the endpoint in the spec: no load balancer is managed, and the host is neither one of our
-/// floating IPs nor `apiServer.floatingIP`.
+/// True if the user set the endpoint in the spec: no load balancer is managed, and the host is neither a floating IP of
+/// this provider nor `apiServer.floatingIP`.
 fn foreign_endpoint(spec: &OpenStackClusterSpec, observed: &Observed) -> bool {
     let host = spec
         .control_plane_endpoint
@@ -404,7 +404,7 @@ fn external_network(spec: &OpenStackClusterSpec, view: &View) -> Result<Option<S
         .map_err(about(Type::Network))
 }
 
-/// The existing network and subnets that the spec selects, the primary subnet first.
+/// Existing network and subnets selected by the spec, the primary subnet first.
 fn existing_network(
     spec: &OpenStackClusterSpec,
     view: &View,
@@ -558,8 +558,7 @@ fn balancer(
     Ok(())
 }
 
-/// The driver of the load balancer. Octavia does not say which of the providers is the default that it takes for a load balancer
-/// without one.
+/// [`Driver`] of the load balancer. Octavia does not report its default provider for a load balancer without one.
 fn driver(observed: &Observed, provider: Option<&str>) -> Driver {
     let existing = observed.balancer().map(|known| known.provider.as_str());
     let existing = existing.filter(|provider| !provider.is_empty());

@@ -1,8 +1,8 @@
-//! Resources that the programs in a workload cluster created in the cloud for its Services and claims, and their deletion with the
-//! cluster ([why](../../../docs/adr/0077-what-is-deleted-with-a-cluster.md)).
+//! Resources created in the cloud by programs in a workload cluster, for its Services and claims, and their deletion
+//! with the cluster ([why](../../../docs/adr/0077-what-is-deleted-with-a-cluster.md)).
 //!
-//! It is found by the uid of the namespace kube-system, which both the cloud controller manager and the CSI driver write into
-//! what they create, and which the Cluster records while its API server answers. No name is evidence.
+//! The evidence is the uid of the namespace kube-system: both the cloud controller manager and the CSI driver write it
+//! into their resources, and the [`Cluster`] records it while its API server answers. No name is evidence.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::reason::Type;
 
 /// Prefix of the names of the load balancers of Services.
 const OF_SERVICE: &str = "kube_service_";
-/// Prefix of the description of a floating IP that a cloud controller manager created.
+/// Prefix of the description of a floating IP created by a cloud controller manager.
 const IP_OF_SERVICE: &str = "Floating IP for Kubernetes external service ";
-/// The tags with the uid of a cluster, of a Service, and of a Service that uses a load balancer of another one.
+/// Tags with the uid of a cluster, of a Service, and of a Service that shares a load balancer.
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
 const SERVICE_TAG: &str = "ferrostack-service=";
 const SHARED_TAG: &str = "ferrostack-shared=";
@@ -33,7 +33,7 @@ const SHARED_TAG: &str = "ferrostack-shared=";
 const VOLUME_CLUSTER: &str = "cinder.csi.openstack.org/cluster";
 const VOLUME_UID: &str = "cinder.csi.openstack.org/cluster-uid";
 
-/// The uid of the namespace kube-system in a Cluster, as it was recorded; `None` if it was not.
+/// Recorded uid of the namespace kube-system in a [`Cluster`]; `None` before the first record.
 #[must_use]
 pub fn uid(cluster: &Cluster) -> Option<&str> {
     let uid = cluster.annotations().get(WORKLOAD_UID_ANNOTATION)?;
@@ -43,19 +43,19 @@ pub fn uid(cluster: &Cluster) -> Option<&str> {
 /// Resources of one cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Leftovers {
-    /// Load balancers of Services.
+    /// [`LoadBalancer`]s of Services.
     pub balancers: Vec<Arc<LoadBalancer>>,
-    /// Floating IPs that were created for them.
+    /// [`FloatingIp`]s created for these load balancers.
     pub floating_ips: Vec<Arc<FloatingIp>>,
-    /// Security groups that were created for them.
+    /// [`SecurityGroup`]s created for these load balancers.
     pub groups: Vec<Arc<SecurityGroup>>,
-    /// Volumes of claims.
+    /// [`Volume`]s of claims.
     pub volumes: Vec<Arc<Volume>>,
 }
 
 impl Leftovers {
-    /// Resources in `view` that carry the uid. A floating IP or group whose description had no room for it belongs to a load balancer
-    /// that carries it: it is on its port, or has the uid of its Service.
+    /// Resources in `view` with the uid. A floating IP or group without room for the uid in its description belongs to
+    /// a marked load balancer: on its port, or with the uid of its Service.
     #[must_use]
     pub fn of(view: &View, uid: &str) -> Self {
         let cluster = format!("{CLUSTER_TAG}{uid}");
@@ -105,14 +105,14 @@ impl Leftovers {
     }
 }
 
-/// True if a load balancer was created for a Service of the cluster with this tag, and of no other.
+/// True if a [`LoadBalancer`] was created for a Service of the cluster with this tag, and of no other.
 fn is_of(balancer: &LoadBalancer, cluster: &str) -> bool {
     let tags = balancer.tags.iter();
     let mut clusters = tags.filter(|tag| tag.starts_with(CLUSTER_TAG));
     balancer.name.starts_with(OF_SERVICE) && clusters.all(|tag| tag == cluster)
 }
 
-/// The uid of a Service in a tag, with the family of a second load balancer.
+/// Uid of a Service in a tag, with the family of a second load balancer.
 fn service(tag: &str) -> Option<&str> {
     tag.strip_prefix(SERVICE_TAG)
         .or_else(|| tag.strip_prefix(SHARED_TAG))
@@ -124,7 +124,7 @@ fn of_service(description: &str) -> Option<&str> {
     mark.strip_prefix(SERVICE_TAG)
 }
 
-/// The uid of the cluster before it, if there was room for it.
+/// Uid of the cluster before the Service's, if there was room.
 fn of_cluster(description: &str) -> Option<&str> {
     let (rest, _) = description.rsplit_once(" (")?;
     of_service(description)?;
@@ -132,8 +132,8 @@ fn of_cluster(description: &str) -> Option<&str> {
     mark.strip_prefix(CLUSTER_TAG)
 }
 
-/// The plan that deletes what is `wanted` of the cluster with this uid. Load balancers go last: what has no room for the uid is
-/// found by them.
+/// [`Plan`] to delete the `wanted` resources of the cluster with this uid. Load balancers go last: resources without
+/// room for the uid are found through them.
 #[must_use]
 pub fn plan(observed: &Observed, uid: &str, wanted: Wanted) -> Plan {
     let left = Leftovers::of(&observed.view, uid);
@@ -154,7 +154,7 @@ pub fn plan(observed: &Observed, uid: &str, wanted: Wanted) -> Plan {
     plan
 }
 
-/// Returns whether none is in use. Neutron keeps one that a port has.
+/// Returns true if no group is in use. Neutron keeps a group in use by a port.
 fn groups(observed: &Observed, left: &Leftovers, plan: &mut Plan) -> bool {
     let mut is_free = true;
     for SecurityGroup { id, name, .. } in left.groups.iter().map(AsRef::as_ref) {

@@ -16,17 +16,17 @@ use crate::family::Family;
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
 
-/// The resources that an OpenStackCluster refers to. Of two resources with the same mark, the one referred to stays.
+/// Resources referred to by an [`OpenStackCluster`]. Of two resources with the same mark, the one referred to stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The ids in status.
+    /// Ids in status.
     pub ids: BTreeSet<String>,
     /// The host of the API endpoint.
     pub host: Option<String>,
 }
 
 impl Known {
-    /// The references of `object`.
+    /// References of an [`OpenStackCluster`].
     pub fn of(object: &OpenStackCluster) -> Self {
         let status = object.status.clone().unwrap_or_default();
         let network = status.network;
@@ -48,39 +48,39 @@ impl Known {
 }
 
 /// All resources in the cloud with the mark of a cluster, and the view for lookups. Of several resources of a kind, the
-/// first belongs to the cluster: the one that its object refers to, or else one that is in use. The others are surplus.
+/// first belongs to the cluster: the one referred to by its object, or else one in use. Others are surplus.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The identity of the cluster.
+    /// [`Identity`] of the cluster.
     pub cluster: Identity,
     /// Networks created for the cluster.
     pub networks: Vec<Arc<Network>>,
-    /// Subnets created for it.
+    /// Subnets created for the cluster.
     pub subnets: Vec<Arc<Subnet>>,
-    /// Routers created for it.
+    /// Routers created for the cluster.
     pub routers: Vec<Arc<Router>>,
-    /// Security groups created for it.
+    /// Security groups created for the cluster.
     pub groups: Vec<Arc<SecurityGroup>>,
-    /// Load balancers created for it.
+    /// Load balancers created for the cluster.
     pub balancers: Vec<Arc<LoadBalancer>>,
-    /// Floating IPs created for its API server.
+    /// Floating IPs created for the API server.
     pub floating_ips: Vec<Arc<FloatingIp>>,
-    /// Floating IPs created for its bastion.
+    /// Floating IPs created for the bastion.
     pub bastion_ips: Vec<Arc<FloatingIp>>,
-    /// Ports created for its machines and bastion.
+    /// Ports created for machines and bastion.
     pub ports: Vec<Arc<Port>>,
-    /// Servers of its machines and bastion.
+    /// Servers of machines and bastion.
     pub servers: Vec<Arc<Server>>,
-    /// Volumes of its machines and bastion.
+    /// Volumes of machines and bastion.
     pub volumes: Vec<Arc<Volume>>,
-    /// Server groups of its roles.
+    /// Server groups of roles.
     pub server_groups: Vec<Arc<ServerGroup>>,
     /// The whole view.
     pub view: Arc<View>,
 }
 
 impl Observed {
-    /// The state of a cluster in `view`; `known` has the references of its object.
+    /// State of a cluster in a [`View`]; `known` has the references of its object.
     pub fn of(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
         let mut observed = Self::marked(view, cluster, known);
         observed.sort(known);
@@ -152,7 +152,7 @@ impl Observed {
         });
     }
 
-    /// True if a port other than those of Neutron itself has an address in a subnet.
+    /// True if a port has an address in the [`Subnet`], other than ports of Neutron itself.
     fn is_used(&self, subnet: &Subnet) -> bool {
         let is_of_neutron = |port: &&Arc<Port>| {
             let owner = port.device_owner.as_str();
@@ -162,12 +162,12 @@ impl Observed {
         ports.any(|port| port.fixed_ips.iter().any(|ip| ip.subnet_id == subnet.id))
     }
 
-    /// The network created for the cluster.
+    /// [`Network`] created for the cluster.
     pub fn network(&self) -> Option<&Arc<Network>> {
         self.networks.first()
     }
 
-    /// The subnet of a family created in it.
+    /// [`Subnet`] of a family created for the cluster.
     pub fn subnet(&self, family: Family) -> Option<&Arc<Subnet>> {
         let network = self.network()?;
         self.subnets
@@ -175,18 +175,18 @@ impl Observed {
             .find(|subnet| subnet.network_id == network.id && Family::of(&subnet.cidr) == family)
     }
 
-    /// The router created for the cluster.
+    /// [`Router`] created for the cluster.
     pub fn router(&self) -> Option<&Arc<Router>> {
         self.routers.first()
     }
 
-    /// The managed group of a role. Among groups with the mark of this cluster, the name identifies the role.
+    /// Managed [`SecurityGroup`] of a role. Among groups with the mark of this cluster, the name identifies the role.
     pub fn group(&self, names: &Names, role: ManagedGroup) -> Option<&Arc<SecurityGroup>> {
         let name = names.group(role);
         self.groups.iter().find(|group| group.name == name)
     }
 
-    /// Groups and subnets of the cluster that exist.
+    /// Existing groups and subnets of the cluster.
     pub(crate) fn referents(&self, names: &Names) -> Referents {
         let roles = [
             ManagedGroup::Bastion,
@@ -205,12 +205,12 @@ impl Observed {
         }
     }
 
-    /// The load balancer of the API server.
+    /// [`LoadBalancer`] of the API server.
     pub fn balancer(&self) -> Option<&Arc<LoadBalancer>> {
         self.balancers.first()
     }
 
-    /// The listener for `port` of the API server's load balancer.
+    /// [`Listener`] for `port` of the API server's load balancer.
     pub fn listener(&self, port: u16) -> Option<&Arc<Listener>> {
         let listeners = self.view.listeners.of_parent(&self.balancer()?.id);
         listeners
@@ -218,24 +218,24 @@ impl Observed {
             .find(|listener| listener.protocol_port == port)
     }
 
-    /// The pool behind the listener for `port`.
+    /// [`Pool`] behind the listener for `port`.
     pub fn pool(&self, port: u16) -> Option<&Arc<Pool>> {
         self.view
             .pools
             .get(self.listener(port)?.default_pool_id.as_deref()?)
     }
 
-    /// The members of a pool.
+    /// [`Member`]s of a pool.
     pub fn members(&self, pool: &Pool) -> &[Arc<Member>] {
         self.view.members.of_parent(&pool.id)
     }
 
-    /// The health monitor of a pool.
+    /// Health [`Monitor`] of a pool.
     pub fn monitor(&self, pool: &Pool) -> Option<&Arc<Monitor>> {
         self.view.monitors.get(pool.healthmonitor_id.as_deref()?)
     }
 
-    /// The ports that connect a router to subnets, with the ids of those subnets.
+    /// [`Port`]s that connect a router to subnets, with the ids of the subnets.
     pub fn interfaces(&self, router: &str) -> impl Iterator<Item = (&Arc<Port>, &str)> {
         self.view
             .ports
@@ -252,7 +252,7 @@ impl Observed {
             })
     }
 
-    /// The marks of the bastions of which something is there: that of the spec, and those of former specs.
+    /// [`Mark`]s of existing bastions: of the spec, and of former specs.
     pub fn bastions(&self) -> BTreeSet<Mark> {
         let servers = self.servers.iter();
         let servers = servers.filter_map(|server| Mark::in_tags(&server.tags));
@@ -264,7 +264,7 @@ impl Observed {
         all.filter(Mark::is_of_bastion).collect()
     }
 
-    /// The addresses of the bastion: those of its ports, and the floating IPs on these.
+    /// Addresses of the bastion: of its ports, and of the floating IPs on the ports.
     pub fn bastion_addresses(&self) -> Vec<String> {
         let is_of_bastion = |port: &&Arc<Port>| {
             Mark::in_description(&port.description).is_some_and(|mark| mark.is_of_bastion())
@@ -279,13 +279,13 @@ impl Observed {
         all
     }
 
-    /// The other cluster that a resource was created for, if any.
+    /// [`Identity`] of the other cluster for which a resource was created, if any.
     pub fn other<T: Resource>(&self, item: &T) -> Option<Identity> {
         let mark = Mark::of(item)?;
         (mark.cluster != self.cluster).then_some(mark.cluster)
     }
 
-    /// Whether no resource in the cloud has the mark of the cluster.
+    /// True if no resource in the cloud has the mark of the cluster.
     pub fn is_empty(&self) -> bool {
         self.networks.is_empty()
             && self.subnets.is_empty()
@@ -301,7 +301,7 @@ impl Observed {
     }
 }
 
-/// True if two subnets are of one network and one family.
+/// True if two [`Subnet`]s are of one network and one family.
 fn has_twins(subnets: &[Arc<Subnet>]) -> bool {
     let places = subnets
         .iter()

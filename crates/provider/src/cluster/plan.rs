@@ -1,8 +1,8 @@
-//! The steps from the observed to the desired state.
+//! Steps from the observed to the desired state.
 //!
-//! A step names what to do. Its request is computed only when the step is applied, from the state observed at that
-//! time, so that a step can depend on resources created by earlier steps. What must wait for the cloud is not among the
-//! steps but among the waits.
+//! A [`Step`] names an action. Its request is computed only when the step is applied, from the state observed at that
+//! time, so that a step can depend on resources of earlier steps. An action that must wait for the cloud is a [`Wait`]
+//! instead of a step.
 
 mod deletion;
 mod held;
@@ -29,7 +29,7 @@ use crate::reason::Type;
 #[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum Step {
     CreateNetwork,
-    /// Puts back what differs in the network, by these words.
+    /// Restores the differing fields of the network, in words.
     UpdateNetwork(Vec<&'static str>),
     CreateSubnet(Family),
     UpdateSubnet(Family),
@@ -53,7 +53,7 @@ pub enum Step {
     DeleteFloatingIp(String),
     DeleteServer(String),
     DeleteVolume(String),
-    /// All routes of a router, whoever has created them: an interface through which one goes cannot be removed.
+    /// All routes of a router, by any creator: an interface used by a route cannot be removed.
     RemoveRoutes(String),
     /// The ids of router and subnet.
     RemoveInterface(String, String),
@@ -65,11 +65,11 @@ pub enum Step {
     /// Creates the server group of a role.
     CreateServerGroup(ManagedGroup),
     DeleteServerGroup(String),
-    /// Tags a resource that an earlier step of the same plan creates.
+    /// Tags a resource created by an earlier step of the same plan.
     TagCreated(Created),
 }
 
-/// A resource that an earlier step of the same plan creates.
+/// Resource created by an earlier step of the same plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Created {
@@ -81,7 +81,7 @@ pub enum Created {
 }
 
 impl Step {
-    /// The condition that reports whether this step succeeds.
+    /// [`Type`] of the condition that reports the success of this step.
     pub fn about(&self) -> Type {
         match self {
             Step::CreateNetwork
@@ -116,7 +116,7 @@ impl Step {
         }
     }
 
-    /// The event for this step, such as `CreateNetwork`; none for steps of no interest to users.
+    /// Event for this step, such as `CreateNetwork`; none for steps of no interest to users.
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateNetwork => "CreateNetwork",
@@ -215,16 +215,16 @@ impl fmt::Display for Created {
     }
 }
 
-/// An operation of the cloud that must finish before the plan can continue.
+/// Operation of the cloud that must finish before the plan can continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The condition that reports it.
+    /// [`Type`] of the condition that reports the wait.
     pub about: Type,
-    /// What is being waited for, for users.
+    /// Reason of the wait, for users.
     pub message: String,
-    /// Whether it needs intervention.
+    /// True if intervention is needed.
     pub is_stuck: bool,
-    /// Whether the resource stays in service meanwhile, as a load balancer does while members are added.
+    /// True if the resource stays in service meanwhile, as a load balancer does while members are added.
     pub serves: bool,
 }
 
@@ -239,10 +239,10 @@ impl Wait {
     }
 }
 
-/// The steps to apply now, in this order, and what to wait for.
+/// [`Step`]s to apply now, in this order, and reasons to wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The writes.
+    /// Writes.
     pub steps: Vec<Step>,
     /// Reasons to wait before later steps.
     pub waits: Vec<Wait>,
@@ -255,7 +255,7 @@ impl Plan {
     }
 }
 
-/// The plan from `observed` to `desired`.
+/// [`Plan`] from `observed` to `desired`.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     network(desired, observed, &mut plan);
@@ -301,7 +301,7 @@ fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// The step that puts back what was changed by hand in the network.
+/// [`Step`] to restore the network after changes by hand.
 fn changed(desired: &Desired, known: &openstack::network::Network) -> Option<Step> {
     let change = super::request::change_of_network(desired, known)?;
     let words = [
@@ -405,8 +405,8 @@ fn groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// The missing server groups. One of another policy, or of a role that has none any more, has servers, and stays as long as the
-/// cluster.
+/// Adds missing server groups. A group of another policy, or of a role without one now, has servers, and stays as long
+/// as the cluster.
 fn server_groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     for (role, policy) in &desired.server_groups {
         let name = placement::name(&desired.names, desired.mark.cluster, *role, *policy);
@@ -416,7 +416,7 @@ fn server_groups(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// The missing rules by role and position; duplicate rules of the spec count once.
+/// Missing rules by role and position; duplicate rules of the spec count once.
 pub(super) fn missing_rules(
     desired: &Desired,
     observed: &Observed,
@@ -437,7 +437,7 @@ pub(super) fn missing_rules(
     missing
 }
 
-/// What the cloud is doing with a load balancer.
+/// Operation of the cloud on a load balancer.
 fn under_way(name: &str, status: &str) -> String {
     let doing = match status {
         "PENDING_CREATE" => "creating",
@@ -486,7 +486,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     change(desired, observed, plan, |action| !action.is_of_members());
 }
 
-/// The members of the pools, when the rest of the load balancer is in order.
+/// Adds changes of the pools' members, when the rest of the load balancer is in order.
 fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     let is_change = |step: &Step| matches!(step, Step::ChangeBalancer(..));
     if !plan.steps.iter().any(is_change) {
@@ -494,7 +494,7 @@ fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// Adds the next step of the load balancer if it is one of `these`. One change at a time, since each one makes the load
+/// Adds the next [`Step`] of the load balancer if among `these`. One change at a time, since each change makes the load
 /// balancer PENDING_UPDATE.
 fn change(desired: &Desired, observed: &Observed, plan: &mut Plan, these: impl Fn(Action) -> bool) {
     let known = observed.balancer().map(|known| Status::of(known));

@@ -1,4 +1,4 @@
-//! The identity of an OpenStackCluster and its finalizer, which are stored before anything is created.
+//! Identity of an [`OpenStackCluster`] and its finalizer, stored before anything is created.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -32,11 +32,11 @@ impl Kept for OpenStackCluster {
     }
 }
 
-/// Stores identity and finalizer, both in one patch. A lost identity is restored if it is certain. A cluster acts only
+/// Stores identity and finalizer, both in one patch. A lost [`Identity`] is restored if certain. A cluster acts only
 /// with an identity that no other object has.
 ///
 /// # Errors
-/// A problem when the identity is uncertain, or is that of another object.
+/// A [`Problem`] when the identity is uncertain, or belongs to another object.
 pub(super) async fn prepare(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -57,7 +57,7 @@ pub(super) async fn prepare(
     stored.inspect_err(|_| claims.discard(id))
 }
 
-/// Records that server groups are asked for, before one is created.
+/// Records the request for server groups, before one is created.
 fn recorded(object: &mut OpenStackCluster) {
     if placement::is_used(object) {
         let name = placement::HAS_SERVER_GROUPS_ANNOTATION.to_owned();
@@ -65,8 +65,8 @@ fn recorded(object: &mut OpenStackCluster) {
     }
 }
 
-/// The identity of an object without the annotation: a lost one, or that of a cluster that is taken over from the Go
-/// provider. `None` when nothing was created for it yet.
+/// [`Identity`] of an object without the annotation: a lost one, or the identity of a cluster taken over from the Go
+/// provider. `None` when nothing was created for the object yet.
 async fn inherited(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Identity>, Error> {
     let name = of_cluster(object);
     let machines = match name {
@@ -91,7 +91,7 @@ async fn inherited(ctx: &Context, object: &OpenStackCluster) -> Result<Option<Id
     }
 }
 
-/// The identity that an object has lost; `None` when nothing was created for it yet.
+/// Lost [`Identity`] of an object; `None` when nothing was created for the object yet.
 async fn recovered(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -121,7 +121,7 @@ async fn recovered(
     }
 }
 
-/// The way out for a cluster of the Go provider.
+/// Hint at an adoption, for a cluster of the Go provider.
 fn adoption_hint(object: &OpenStackCluster) -> String {
     let (name, namespace) = (object.name_any(), namespace(object));
     let cluster = of_cluster(object).unwrap_or(&name);
@@ -131,7 +131,7 @@ fn adoption_hint(object: &OpenStackCluster) -> String {
     )
 }
 
-/// What a view tells of the identity of a cluster without the annotation.
+/// [`Verdict`] of a view on the identity of a cluster without the annotation.
 pub(crate) fn restored(
     object: &OpenStackCluster,
     machines: &[OpenStackMachine],

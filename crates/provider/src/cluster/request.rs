@@ -1,4 +1,4 @@
-//! The requests of steps: functions of the desired state and of the state observed when the step is applied.
+//! Requests of steps: functions of the desired state and of the state observed when the step is applied.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum Request {
         rule: String,
     },
     CreateBalancer(Box<LoadBalancerCreate>),
-    /// A change of a load balancer or of one of its parts.
+    /// Change of a load balancer or of one of its parts.
     ChangeBalancer {
         balancer: String,
         step: Box<load_balancing::Step>,
@@ -74,7 +74,7 @@ pub enum Request {
     DeleteServerGroup(String),
 }
 
-/// The request of `step`; `None` when nothing is left to do, or when a resource that it depends on does not exist.
+/// [`Request`] of a [`Step`]; `None` when nothing is left to do, or when a needed resource does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
     if let Some(request) = deletion(step, observed) {
         return Some(request);
@@ -214,7 +214,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     })
 }
 
-/// The request of a step that deletes a resource.
+/// [`Request`] of a [`Step`] that deletes a resource.
 pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     Some(match step {
         Step::DeleteRule(rule) => {
@@ -255,10 +255,10 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     })
 }
 
-/// Sends a request. The next view contains its effect.
+/// Sends a [`Request`]. The next view contains its effect.
 ///
 /// # Errors
-/// Those of the request. The affected kinds are then read again: the cloud may have processed the request although the
+/// Errors of the request. The affected kinds are then read again: the cloud may have processed the request although the
 /// response was lost.
 pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
     let result = try_send(inventory, request).await;
@@ -324,7 +324,7 @@ async fn try_send(inventory: &Inventory, request: &Request) -> Result<()> {
     }
 }
 
-/// The kinds that a request may have changed although it failed.
+/// [`Kind`]s of resources that a request may have changed despite its failure.
 fn changed_kinds(request: &Request) -> &'static [Kind] {
     match request {
         Request::CreateNetwork(_) | Request::UpdateNetwork(..) | Request::DeleteNetwork(_) => {
@@ -366,7 +366,7 @@ fn changed_kinds(request: &Request) -> &'static [Kind] {
     }
 }
 
-/// The floating IP of the API server: the one in the spec, or else the one created for it.
+/// Floating IP of the API server: the one in the spec, or else the one created for the cluster.
 pub fn floating_ip<'a>(
     desired: &Desired,
     observed: &'a Observed,
@@ -381,7 +381,7 @@ pub fn floating_ip<'a>(
     }
 }
 
-/// The port of the floating IP, and the fixed address on it: the port of the load balancer, or that of a control plane
+/// Port of the floating IP, and the fixed address on the port: the port of the load balancer, or of a control plane
 /// machine. The floating IP stays on a machine as long as its server runs.
 pub fn floating_ip_target(
     desired: &Desired,
@@ -444,8 +444,8 @@ fn subnet(
     })
 }
 
-/// The change that puts back what was changed by hand in the network of the cluster; `None` if nothing was. What the spec leaves to the
-/// cloud is left to whoever changes it.
+/// Change to restore the network of the cluster after changes by hand; `None` without any. Fields left to the cloud by
+/// the spec may be changed by anybody.
 pub(super) fn change_of_network(
     desired: &Desired,
     known: &network::Network,
@@ -465,8 +465,9 @@ pub(super) fn change_of_network(
     (change != NetworkUpdate::default()).then_some(change)
 }
 
-/// Who announces the router of an IPv6 subnet, and how servers get their addresses. With neither in the spec, the router
-/// announces itself and DHCP gives out the addresses that Neutron allocates: without any mode, servers would get none.
+/// Modes of an IPv6 subnet: the announcement of the router, and the addresses of servers. With neither in the spec, the
+/// router announces itself and DHCP gives out the addresses allocated by Neutron: without any mode, servers would get
+/// none.
 fn modes(family: Family, subnet: &SubnetSpec) -> (Option<String>, Option<String>) {
     let word = |mode: Option<Ipv6Mode>| mode.map(|mode| mode.as_str().to_owned());
     match (family, subnet.ipv6_ra_mode, subnet.ipv6_address_mode) {
@@ -551,7 +552,7 @@ fn known_tags(collection: &str, id: &str, observed: &Observed) -> Vec<String> {
     .unwrap_or_default()
 }
 
-/// Tags are replaced as a whole: tags that others set are kept.
+/// Tags with the wanted ones added, since tags are replaced as a whole: tags of others are kept.
 fn with_wanted(mut known: Vec<String>, desired: &Desired) -> Vec<String> {
     for tag in &desired.tags {
         if !known.contains(tag) {

@@ -25,20 +25,20 @@ pub enum Remote {
     Group(String),
     /// Members of a managed group.
     Role(ManagedGroup),
-    /// Addresses of the subnet of this family, whose range Neutron chooses when it is created.
+    /// Addresses of the subnet of this family; Neutron chooses its range at the creation.
     Subnet(Family),
 }
 
-/// Groups and subnets that rules refer to, as far as they exist.
+/// Existing groups and subnets for references in rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Referents {
     /// Ids of the managed groups.
     pub groups: BTreeMap<ManagedGroup, String>,
-    /// Ranges of the subnets that were created.
+    /// Ranges of the created subnets.
     pub subnets: BTreeMap<Family, String>,
 }
 
-/// A rule that a group should have. The description is not part of its identity.
+/// Desired rule of a group. The description is not part of its identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Ingress or egress.
@@ -55,7 +55,7 @@ pub struct Rule {
     pub description: String,
 }
 
-/// The identity of a rule within its group.
+/// Identity of a rule within its group.
 pub type Key = (
     &'static str,
     String,
@@ -77,7 +77,7 @@ impl Rule {
         }
     }
 
-    /// The rules for the address families: that of a CIDR, and otherwise IPv4 and, with `ipv6`, IPv6.
+    /// [`Rule`]s for the address families: of a CIDR, and otherwise IPv4 and, with `ipv6`, IPv6.
     fn ingress_of(
         ipv6: bool,
         protocol: &str,
@@ -110,7 +110,7 @@ impl Rule {
         }
     }
 
-    /// The key of this rule; `None` while its remote side does not exist.
+    /// [`Key`] of this rule; `None` while its remote side does not exist.
     pub fn key(&self, known: &Referents) -> Option<Key> {
         let (prefix, group) = match &self.remote {
             Remote::Any => (None, None),
@@ -131,7 +131,7 @@ impl Rule {
         ))
     }
 
-    /// The request that creates this rule in group `group_id`.
+    /// [`RuleCreate`] request for this rule in group `group_id`.
     pub fn request(&self, group_id: &str, known: &Referents) -> Option<RuleCreate> {
         let (direction, ether_type, _, ports, prefix, remote_group) = self.key(known)?;
         Some(RuleCreate {
@@ -148,7 +148,7 @@ impl Rule {
     }
 }
 
-/// The key of a rule in Neutron.
+/// [`Key`] of a rule in Neutron.
 pub fn observed_key(rule: &SecurityGroupRule) -> Key {
     let ports = match (rule.port_range_min, rule.port_range_max) {
         (None, None) => None,
@@ -174,7 +174,7 @@ pub fn observed_key(rule: &SecurityGroupRule) -> Key {
 /// The rules of every managed group; none without `managedSecurityGroups`.
 ///
 /// Unlike in the Go provider, the rule for the API server uses `apiServer.port`, and a cluster with IPv6 addresses
-/// (`ipv6`) has each rule of ours for IPv6, too.
+/// (`ipv6`) has each default rule for IPv6, too.
 pub fn wanted(
     spec: &OpenStackClusterSpec,
     ports: &[u16],
@@ -272,14 +272,14 @@ pub fn wanted(
     all
 }
 
-/// The CIDRs to which the spec narrows a default rule, none if it leaves the rule out; `None` if it says nothing.
+/// CIDRs to which the spec narrows a default rule, none if the spec leaves out the rule; `None` without a setting.
 fn narrowed(groups: &ManagedSecurityGroups, name: DefaultRuleName) -> Option<&[String]> {
     let mut all = groups.default_rules.iter();
     let found = all.find(|rule| rule.name == name)?;
     Some(&found.cidrs)
 }
 
-/// The rules for what servers send.
+/// [`Rule`]s for traffic from servers.
 fn egress(narrowed: Option<&[String]>) -> Vec<Rule> {
     let Some(cidrs) = narrowed else {
         let families = [EtherType::IPv4, EtherType::IPv6];
@@ -301,7 +301,7 @@ fn prefixes<'c>(cidrs: impl Iterator<Item = &'c String>) -> Vec<Remote> {
     cidrs.map(|cidr| Remote::Prefix(cidr.clone())).collect()
 }
 
-/// The rules for a rule of the spec: one for each remote managed group.
+/// [`Rule`]s for a rule of the spec: one for each remote managed group.
 fn given(rule: &Given) -> Vec<Rule> {
     let remotes = match (&rule.remote_group_id, &rule.remote_ip_prefix) {
         (Some(group), _) => vec![Remote::Group(group.clone())],
@@ -353,7 +353,7 @@ fn ether_type(ether_type: EtherType) -> &'static str {
     }
 }
 
-/// Normalizes a protocol: Neutron accepts names and numbers, and returns them as they were given.
+/// Normalizes a protocol: Neutron accepts names and numbers, and returns each as given.
 fn protocol(given: &str) -> Option<String> {
     let name = given.to_ascii_lowercase();
     Some(match name.as_str() {

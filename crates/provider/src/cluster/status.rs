@@ -20,7 +20,7 @@ use crate::family::Family;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// The conditions that Ready summarizes, in the order in which the resources are created.
+/// [`Type`]s of conditions summarized by Ready, in the order of the resources' creation.
 const PARTS: [Type; 4] = [
     Type::Network,
     Type::Router,
@@ -41,7 +41,7 @@ pub(crate) fn condition(
     conditions::set(&mut status.conditions, verdict, generation, now);
 }
 
-/// The endpoint of the API server, once it is known.
+/// Endpoint of the API server, once known.
 pub(crate) fn endpoint(
     spec: &OpenStackClusterSpec,
     desired: &Desired,
@@ -74,7 +74,7 @@ pub(crate) fn endpoint(
     })
 }
 
-/// The problem of a spec that cannot result in an endpoint.
+/// [`Problem`] of a spec that cannot result in an endpoint.
 pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Option<Problem> {
     let given = spec
         .control_plane_endpoint
@@ -95,7 +95,7 @@ pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Opt
     ))
 }
 
-/// The problem with entries of `allowedCIDRs` that have no effect. The other entries are applied.
+/// [`Problem`] with entries of `allowedCIDRs` without an effect. Other entries are applied.
 pub(crate) fn unusable_cidrs(
     spec: &OpenStackClusterSpec,
     desired: &Desired,
@@ -127,17 +127,17 @@ pub(crate) fn unusable_cidrs(
     Some(Problem::new(Type::ApiEndpoint, reason, message))
 }
 
-/// The problem with `controlPlaneAvailabilityZones` that do not exist.
+/// [`Problem`] with missing `controlPlaneAvailabilityZones`.
 pub(crate) fn unknown_zones(facts: &Facts) -> Option<Problem> {
     let text = facts.unknown_zones.clone()?;
     Some(Problem::new(Type::Ready, Reason::InvalidClusterSpec, text))
 }
 
-/// How long a load balancer may be in a PENDING state.
+/// Time limit of a load balancer in a PENDING state.
 const PENDING: SignedDuration = SignedDuration::from_mins(15);
 
-/// The problem with an operation of the cloud that does not end without intervention, or that the conditions have
-/// reported for too long.
+/// [`Problem`] with an operation of the cloud that does not end without intervention, or has been in the conditions for
+/// too long.
 pub(crate) fn stuck(object: &OpenStackCluster, plan: &Plan, now: Timestamp) -> Option<Problem> {
     let reason = Reason::APIEndpointConfigFailed;
     if let Some(wait) = plan.waits.iter().find(|wait| wait.is_stuck) {
@@ -281,7 +281,8 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<LoadBalancerStatus
     })
 }
 
-/// The availability zones, computed in each reconcile: unlike in the Go provider, edits of the spec take effect.
+/// [`FailureDomain`]s for the availability zones, computed in each reconcile: unlike in the Go provider, edits of the
+/// spec take effect.
 fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<FailureDomain> {
     let chosen = &spec.control_plane_availability_zones;
     let zones = observed
@@ -305,7 +306,7 @@ fn failure_domains(spec: &OpenStackClusterSpec, observed: &Observed) -> Vec<Fail
         .collect()
 }
 
-/// The conditions when no plan could be computed, because of the credentials or of a reference in the spec. Other
+/// Sets the conditions when no plan could be computed, because of the credentials or of a reference in the spec. Other
 /// conditions stay unchanged.
 pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: Timestamp) {
     let generation = object.metadata.generation;
@@ -319,8 +320,8 @@ pub(crate) fn unplanned(object: &mut OpenStackCluster, problem: &Problem, now: T
     }
 }
 
-/// The conditions, and whether the cluster is provisioned for machines: `stopped` is the problem that stopped the plan,
-/// `unusable` the one with parts of the spec that have no effect.
+/// Conditions, and true for a cluster provisioned for machines: `stopped` is the [`Problem`] that stopped the plan,
+/// `unusable` the one with parts of the spec without an effect.
 pub(crate) fn verdicts(
     object: &mut OpenStackCluster,
     plan: &Plan,
@@ -401,8 +402,8 @@ pub(crate) fn authenticated(object: &mut OpenStackCluster, now: Timestamp) {
     condition(status, generation, now, Type::Authentication, verdict);
 }
 
-/// The condition of one part of the cluster. A condition that was true stays true during waits in which the part stays
-/// in service.
+/// Sets the condition of one part of the cluster. A true condition stays true during waits in which the part stays in
+/// service.
 fn part(
     type_: Type,
     held: bool,

@@ -1,7 +1,8 @@
-//! Subnet pools out of which Neutron takes the ranges of subnets.
+//! Subnet pools, from which Neutron takes the ranges of subnets.
 //!
-//! A pool is looked up until the subnet exists, and has no influence on the subnet afterwards. Neutron answers a creation that a
-//! pool has no room for by 500, and leaves what is wrong with lengths to a refusal, so that both are told by field here.
+//! A pool is looked up until the subnet exists, and has no influence on the subnet afterwards. For a pool without room
+//! Neutron answers a creation by 500, and wrong prefix lengths are only part of a refusal, so this module reports both
+//! by field.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +17,15 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 
-/// Ids of subnet pools, by the family of the subnet.
+/// Ids of subnet pools, by the [`Family`] of the subnet.
 pub type SubnetPools = BTreeMap<Family, String>;
 
 /// The longest prefixes with room for servers, of IPv4 and IPv6.
 const LONGEST: [u8; 2] = [30, 126];
-/// Neutron's words for a pool without room.
+/// Message of Neutron for a pool without room.
 const NO_ROOM: &str = "Failed to allocate subnet";
 
-/// True for a cluster that has a subnet from a pool still to be created.
+/// True for a cluster with a subnet from a pool still to be created.
 pub(super) fn are_asked_for(object: &OpenStackCluster) -> bool {
     let subnets = &object.spec.managed_subnets;
     let status = object.status.as_ref();
@@ -33,10 +34,10 @@ pub(super) fn are_asked_for(object: &OpenStackCluster) -> bool {
     known < subnets.len() && subnets.iter().any(|subnet| subnet.subnet_pool.is_some())
 }
 
-/// The pools of subnets that do not exist yet.
+/// [`SubnetPools`] of subnets that do not exist yet.
 ///
 /// # Errors
-/// The first pool that does not exist, or that cannot have the subnet.
+/// First pool that is missing, or cannot have the subnet.
 pub fn of(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<SubnetPools, Problem> {
     let mut pools = SubnetPools::new();
     for (index, subnet) in spec.managed_subnets.iter().enumerate() {
@@ -60,7 +61,7 @@ pub fn of(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<SubnetPool
     Ok(pools)
 }
 
-/// The reason for which a pool cannot have a subnet, whatever is taken out of it.
+/// Reason why a [`SubnetPool`] can never have a subnet, whatever its free ranges.
 fn unsuitable(subnet: &SubnetSpec, family: Family, pool: &SubnetPool) -> Option<String> {
     let SubnetPool { name, id, .. } = pool;
     let pool_is = format!("subnet pool {name} ({id})");
@@ -121,7 +122,7 @@ fn unsuitable(subnet: &SubnetSpec, family: Family, pool: &SubnetPool) -> Option<
     None
 }
 
-/// The message for a pool without room, with the cure; `None` for another error.
+/// Message for a pool without room, with the cure; `None` for another error.
 pub(super) fn exhausted(
     spec: &OpenStackClusterSpec,
     family: Family,

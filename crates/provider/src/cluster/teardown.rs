@@ -29,7 +29,7 @@ use crate::placement;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// What a deletion waits for, and when it looks again.
+/// Reason of a waiting deletion, with the time of the next check.
 struct Waiting {
     reason: Reason,
     message: String,
@@ -63,7 +63,7 @@ pub(super) async fn delete(
     }
 }
 
-/// What is left, first the machines, then the resources with the mark of the cluster; `None` when nothing is.
+/// Rest of the cluster: first the machines, then resources with the mark; `None` at the end.
 async fn left(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -75,10 +75,10 @@ async fn left(
     }
 }
 
-/// What the conditions say about `left`; `None` when nothing is left.
+/// Text of the conditions about `left`; `None` when nothing is left.
 ///
 /// # Errors
-/// What the conditions of this object do not report.
+/// Errors not reported in the conditions of this object.
 fn waiting(left: Result<Option<String>, Error>) -> Result<Option<Waiting>, Error> {
     let (reason, message, action) = match left {
         Ok(None) => return Ok(None),
@@ -99,7 +99,7 @@ fn waiting(left: Result<Option<String>, Error>) -> Result<Option<Waiting>, Error
     }))
 }
 
-/// Stores what a deletion waits for, and emits an event for a new problem.
+/// Stores the reason of the wait, and emits an event for a new problem.
 async fn store(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -133,7 +133,7 @@ async fn release(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Err
     Ok(Action::await_change())
 }
 
-/// Why a deletion cannot continue, and what to do.
+/// Reason why a deletion cannot continue, and what to do.
 fn undeletable(problem: &Problem) -> String {
     match problem.about {
         Type::Authentication => format!(
@@ -145,7 +145,7 @@ fn undeletable(problem: &Problem) -> String {
     }
 }
 
-/// Deletes the resources with the mark of the cluster, and returns what to wait for; `None` when none is left.
+/// Deletes the resources with the mark of the cluster, and returns the reason to wait; `None` when none is left.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -191,11 +191,11 @@ async fn take_down(
     Ok((!is_empty).then(|| again.to_owned()))
 }
 
-/// The uid by which the programs in a cluster mark what they create, and what of it is deleted with the cluster; `None` if
-/// nothing is.
+/// Uid in the marks of a cluster's own programs, and the choice of their resources to delete with the cluster; `None`
+/// if nothing is to be deleted.
 ///
 /// # Errors
-/// Another Cluster has the same uid recorded: one of the two is wrong.
+/// Another [`Cluster`] has the same uid recorded: one of the two is wrong.
 async fn inner(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -240,7 +240,8 @@ async fn inner(
     Ok(Some((uid.to_owned(), wanted)))
 }
 
-/// Deletes what is left of Services and claims. The machines are gone, and with them the programs that would create it again.
+/// Deletes the rest of Services and claims. The machines are gone, and with them the programs that would create these
+/// resources again.
 async fn remove_leftovers(
     work: &Work<'_>,
     uid: &str,
@@ -260,8 +261,8 @@ async fn remove_leftovers(
     wait(work.apply(plan_of, request::deletion).await?)
 }
 
-/// Reads the load balancers: one of a Service, made or deleted just before, decides whether the router may go. With it
-/// goes its floating IP, which the condition names.
+/// Reads the load balancers: a Service's load balancer, made or deleted just before, decides about the deletion of the
+/// router. The conditions also name its floating IP.
 async fn read_of_others(work: &Work<'_>) -> Result<(), Problem> {
     if !work.kinds.contains(&Kind::LoadBalancers) {
         return Ok(());
@@ -273,7 +274,7 @@ async fn read_of_others(work: &Work<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The id of the router that the spec selects.
+/// Id of the router selected by the spec.
 fn existing_router(object: &OpenStackCluster) -> Option<&str> {
     let status = object.status.as_ref()?;
     let router = status.router.as_ref();
@@ -281,10 +282,10 @@ fn existing_router(object: &OpenStackCluster) -> Option<&str> {
     router.map(|router| router.id.as_str())
 }
 
-/// What the cloud must finish first.
+/// Reason to wait for the cloud.
 ///
 /// # Errors
-/// The problem that stopped the plan, or what needs intervention.
+/// [`Problem`] that stopped the plan, or that needs intervention.
 fn wait(outcome: Outcome) -> Result<Option<String>, Problem> {
     if let Some(problem) = outcome.problem {
         return Err(problem);
@@ -299,7 +300,7 @@ fn wait(outcome: Outcome) -> Result<Option<String>, Problem> {
     Ok(waits.into_iter().next().map(|wait| wait.message))
 }
 
-/// The machines that must be deleted first.
+/// Machines to be deleted first.
 async fn machines_left(
     ctx: &Context,
     object: &OpenStackCluster,

@@ -20,7 +20,7 @@ use crate::identity::Identity;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// A kind of objects with identity, finalizer and conditions.
+/// Kind of objects with identity, finalizer and conditions.
 pub(crate) trait Kept:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
@@ -33,19 +33,19 @@ pub(crate) trait Kept:
 {
     /// The annotation with the identity.
     const ID: &'static str;
-    /// The finalizer.
+    /// Finalizer of the objects.
     const FINALIZER: &'static str;
 
-    /// The conditions in the status.
+    /// [`Condition`]s in the status.
     fn conditions(&self) -> Option<&[Condition]>;
 
-    /// The conditions in the status, of a new status if necessary.
+    /// [`Condition`]s in the status, of a new status if necessary.
     fn conditions_mut(&mut self) -> &mut Vec<Condition>;
 }
 
-/// A kind with a condition of its own besides Ready.
+/// Kind with a condition of its own besides Ready.
 pub(crate) trait Served: Kept {
-    /// The condition about the resource of the object in the cloud.
+    /// [`Type`] of the condition about the resource of the object in the cloud.
     const MAIN: Type;
 
     /// Sets a condition to false, together with the summaries.
@@ -155,7 +155,7 @@ where
     }
 }
 
-/// The end of a deletion; `left` is the reason to wait. `None`: nothing is left, and the finalizer is removed.
+/// End of a deletion; `left` is the reason to wait. `None`: nothing is left, and the finalizer is removed.
 pub(crate) async fn let_go<K: Served>(
     ctx: &Context,
     object: &K,

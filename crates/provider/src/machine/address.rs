@@ -1,4 +1,4 @@
-//! The floating IP that a machine has from a pool.
+//! Floating IP of a machine from a pool.
 
 use api::conditions::Status;
 use api::infra::v1beta2::OpenStackMachine;
@@ -11,7 +11,7 @@ use crate::context::Error;
 use crate::context::kept;
 use crate::reason::{Reason, Type};
 
-/// The one who claims the address of a machine.
+/// [`Claimant`] of a machine's address.
 pub(super) fn claimant<'a>(
     object: &'a OpenStackMachine,
     around: &'a Surroundings,
@@ -24,7 +24,7 @@ pub(super) fn claimant<'a>(
     }
 }
 
-/// Finds out which address the pool has given. Returns whether the machine has to wait for it.
+/// Finds the address given by the pool. Returns true while the machine has to wait for an address.
 ///
 /// # Errors
 /// Errors of the claim.
@@ -51,7 +51,7 @@ pub(super) async fn claim(
     Ok(false)
 }
 
-/// Says that the floating IP is at a port of the machine.
+/// Reports the floating IP at a port of the machine.
 pub(super) fn associated(work: &Work<'_>, next: &mut OpenStackMachine) {
     if work.address.is_some() {
         let verdict = (Status::True, Reason::Ready, "");

@@ -1,4 +1,4 @@
-//! The desired state of a machine in the cloud: a function of its spec and of facts about the cloud.
+//! Desired state of a machine in the cloud: a function of its spec and of facts about the cloud.
 
 use std::collections::BTreeMap;
 
@@ -18,45 +18,45 @@ use crate::names::Names;
 /// The desired state of a machine in the cloud.
 #[derive(Clone, Debug)]
 pub struct Desired {
-    /// The machine's mark.
+    /// [`Mark`] of the machine.
     pub mark: Mark,
-    /// The ports, in the order of the interfaces.
+    /// [`Port`]s, in the order of the interfaces.
     pub ports: Vec<Port>,
-    /// The volumes.
+    /// [`Volume`]s.
     pub volumes: Vec<Volume>,
     /// The server, without its ports and volumes.
     pub server: ServerCreate,
     /// Disks on the hypervisor.
     pub local_disks: Vec<BlockDevice>,
-    /// Whether Neutron supports tags.
+    /// True if Neutron supports tags.
     pub tagging: bool,
 }
 
 /// A port.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Port {
-    /// The request that creates it.
+    /// Create request.
     pub create: PortCreate,
-    /// Its tags, including those of the mark.
+    /// Tags, including the mark's.
     pub tags: Vec<String>,
-    /// Whether it is the parent of a trunk, which has its name, description and tags.
+    /// True for the parent of a trunk, which has the port's name, description and tags.
     pub trunk: bool,
-    /// True if its addresses are those of the machine's failure domain.
+    /// True for addresses of the machine's failure domain.
     pub is_of_zone: bool,
 }
 
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// The request that creates it.
+    /// Create request.
     pub create: VolumeCreate,
-    /// Whether the server boots from it.
+    /// True for the volume from which the server boots.
     pub is_root: bool,
     /// The name of the block device in the spec.
     pub device: String,
 }
 
-/// Computes the desired state of the server `name`.
+/// Computes the [`Desired`] state of the server `name`.
 pub fn desired(
     name: &str,
     spec: &OpenStackMachineSpec,
@@ -113,7 +113,7 @@ fn add(tags: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// The name of a port: that of the server with the suffix in the spec, or else the index.
+/// Name of a port: the server's with the suffix in the spec, or else the index.
 pub(crate) fn port_name(server: &str, index: usize, opts: &PortOpts) -> String {
     match &opts.name_suffix {
         Some(suffix) => format!("{server}-{suffix}"),

@@ -1,4 +1,4 @@
-//! Admin state and port security of ports, which are put back when somebody has changed them by hand.
+//! Admin state and port security of ports, restored after changes by hand.
 
 use api::infra::v1beta2::{OpenStackMachineSpec, ResolvedMachine};
 use openstack::network::{Port, PortUpdate};
@@ -14,9 +14,9 @@ pub struct PortState {
     pub port: String,
     /// The admin state.
     pub admin_state_up: bool,
-    /// Port security; `None` if it is that of the network, which is left to whoever changes it.
+    /// Port security; `None` for the network's setting, which anybody may change.
     pub port_security: Option<bool>,
-    /// The ids of the security groups that the port was created with. A port whose port security was off has none.
+    /// Ids of the port's initial security groups. A port created without port security has none.
     pub groups: Vec<String>,
 }
 
@@ -25,9 +25,9 @@ pub struct PortState {
 pub struct Repair {
     /// The name of the port.
     pub port: String,
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// The differing fields.
+    /// Differing fields.
     pub change: PortUpdate,
 }
 
@@ -46,7 +46,7 @@ impl Repair {
     }
 }
 
-/// The desired states of the ports of the server `name`. `resolved` has the security groups of its ports.
+/// [`PortState`]s of the ports of the server `name`. `resolved` has the security groups of its ports.
 pub fn of(
     name: &str,
     spec: &OpenStackMachineSpec,
@@ -67,7 +67,7 @@ pub fn of(
     states.collect()
 }
 
-/// The changes of ports that differ.
+/// [`Repair`]s of ports that differ.
 pub fn repairs(all: &[PortState], observed: &Observed) -> Vec<Repair> {
     let repairs = all.iter().filter_map(|state| {
         let port = observed.port(&state.port)?;

@@ -11,8 +11,8 @@ use crate::evidence::Evidence;
 use crate::identity::Mark;
 
 impl Evidence {
-    /// The evidence for an OpenStackMachine: its server, by the id in status or providerID, and the ports in status or
-    /// of that server.
+    /// [`Evidence`] for an [`OpenStackMachine`]: its server, by the id in status or providerID, and the ports in status
+    /// or of the server.
     pub(crate) fn of_machine(object: &OpenStackMachine, view: &View) -> Self {
         let mut evidence = Self::default();
         let known = Known::of(object);

@@ -15,10 +15,10 @@ use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 use crate::zones;
 
-/// The ids of what a machine's spec refers to, in the cloud and in the cluster.
+/// Ids of the resources referred to in a machine's spec, in the cloud and in the cluster.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The machine's mark.
+    /// [`Mark`] of the machine.
     pub mark: Mark,
     /// The name of the Cluster.
     pub cluster_name: String,
@@ -30,11 +30,11 @@ pub struct Facts {
     pub flavor: String,
     /// The server group.
     pub server_group: Option<String>,
-    /// Networks, addresses and security groups of each port.
+    /// [`PortFacts`] of each port: network, addresses and security groups.
     pub ports: Vec<PortFacts>,
-    /// Whether Neutron supports tags.
+    /// True if Neutron supports tags.
     pub tagging: bool,
-    /// Whether Neutron has the attribute for trusted virtual functions.
+    /// True if Neutron has the attribute for trusted virtual functions.
     pub trusted_attribute: bool,
 }
 
@@ -47,13 +47,13 @@ pub struct PortFacts {
     pub fixed_ips: Vec<FixedIp>,
     /// The security groups; the default of the project when absent.
     pub security_groups: Option<Vec<String>>,
-    /// Whether it is the parent of a trunk.
+    /// True for the parent of a trunk.
     pub trunk: bool,
-    /// True if the addresses are those of the machine's failure domain.
+    /// True for addresses of the machine's failure domain.
     pub is_of_zone: bool,
 }
 
-/// The ports in the spec of a machine, or else one on the cluster's network.
+/// [`PortOpts`] in the spec of a machine, or else one on the cluster's network.
 pub fn ports(spec: &OpenStackMachineSpec) -> Vec<PortOpts> {
     if spec.ports.is_empty() {
         vec![PortOpts::default()]
@@ -62,10 +62,10 @@ pub fn ports(spec: &OpenStackMachineSpec) -> Vec<PortOpts> {
     }
 }
 
-/// Resolves the references of `spec`, of a machine of `cluster` or of a server without one.
+/// Resolves the references of `spec` into [`Facts`], of a machine of `cluster` or of a server without one.
 ///
 /// # Errors
-/// The first reference to something that does not exist or is ambiguous.
+/// First reference to a resource that is missing or ambiguous.
 pub fn facts(
     spec: &OpenStackMachineSpec,
     cluster: Option<&OpenStackCluster>,
@@ -113,7 +113,7 @@ pub fn facts(
     })
 }
 
-/// Rejects tags by which the server would be taken for that of another machine.
+/// Rejects tags that would make the server look like another machine's.
 fn reject_foreign_tags(
     spec: &OpenStackMachineSpec,
     cluster: Option<&OpenStackCluster>,
@@ -161,20 +161,20 @@ fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
     Err(NotFound::among(Kind::Zones, message).problem(Type::Instance, reason))
 }
 
-/// What resolving needs besides spec and cloud.
+/// Input of the resolution besides spec and cloud.
 #[derive(Clone, Debug)]
 pub struct Scope {
     /// The name of the Cluster.
     pub cluster_name: String,
-    /// The managed security group of its ports.
+    /// [`ManagedGroup`] of the ports.
     pub group: ManagedGroup,
-    /// The name of the managed server group for a machine whose spec gives none.
+    /// Name of the managed server group for a machine without one in its spec.
     pub server_group: Option<String>,
     /// The availability zone.
     pub failure_domain: Option<String>,
-    /// The field that gives the availability zone, for error messages.
+    /// Field with the availability zone, for error messages.
     pub zone_field: &'static str,
-    /// The field that gives the flavor, for error messages.
+    /// Field with the flavor, for error messages.
     pub flavor_field: &'static str,
     /// The project, for error messages.
     pub project: String,
@@ -244,7 +244,7 @@ fn port_facts(
     })
 }
 
-/// Whether a port is the parent of a trunk: what it says itself, or else what is said for all ports of its machine.
+/// True for the parent of a trunk: by the port's own setting, or else by the setting for all ports of its machine.
 pub fn has_trunk(port: &PortOpts, spec: &OpenStackMachineSpec) -> bool {
     port.trunk.or(spec.trunk) == Some(true)
 }
@@ -296,7 +296,7 @@ fn cluster_network(
     Ok((cluster, network.id.clone()))
 }
 
-/// The network of the cluster with the addresses of a port there, and whether these are those of a failure domain.
+/// Network of the cluster with the addresses of a port there, and true for addresses of a failure domain.
 fn in_cluster(
     cluster: &OpenStackCluster,
     network: String,
@@ -313,7 +313,7 @@ fn in_cluster(
     })
 }
 
-/// An address on the primary subnet, or else on each subnet if the spec selects subnets.
+/// Address on the primary subnet, or else on each subnet if the spec selects subnets.
 fn of_cluster(
     cluster: &OpenStackCluster,
     view: &View,

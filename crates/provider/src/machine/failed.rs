@@ -1,4 +1,4 @@
-//! The record of the servers of a machine that Nova failed for want of room, and where the next one is created.
+//! Record of a machine's failed servers for want of room, and the place of the next one.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use serde::{Deserialize, Serialize};
 pub const RETRY_ZONES_ANNOTATION: &str = "ferrostack.dev/retry-failure-domains";
 /// Annotation of an OpenStackMachine, set by users: further flavors for its server by name, separated by commas.
 pub const RETRY_FLAVORS_ANNOTATION: &str = "ferrostack.dev/retry-flavors";
-/// Annotation of an OpenStackMachine: the record of its servers that failed.
+/// Annotation of an OpenStackMachine: record of its failed servers.
 pub const FAILED_SERVERS_ANNOTATION: &str = "ferrostack.dev/failed-servers";
-/// The pause before the first failed server is replaced; it doubles each time.
+/// Pause before the first failed server is replaced; doubled each time.
 const FIRST: Duration = Duration::from_secs(30);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(600);
 /// The number of doublings up to the longest pause.
 const DOUBLINGS: u32 = 5;
-/// The largest number of places of each list that is read.
+/// Maximum number of places in each list.
 const MOST: usize = 16;
-/// Words of Nova's faults that say that there is no room: of the scheduler, of the conductor, and of quotas.
+/// Words in Nova's faults about a lack of room: of the scheduler, of the conductor, and of quotas.
 const NO_ROOM: [&str; 6] = [
     "no valid host",
     "not enough hosts",
@@ -32,20 +32,20 @@ const NO_ROOM: [&str; 6] = [
     "quota exceeded",
 ];
 
-/// The record of a machine's failed servers, in an annotation.
+/// Record of a machine's failed servers, in an annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Failed {
-    /// The number of servers that failed.
+    /// Number of failed servers.
     pub(crate) failed: u32,
     /// The place of the next server.
     place: usize,
-    /// The id of the last server that failed.
+    /// Id of the last failed server.
     server: String,
 }
 
 impl Failed {
-    /// The record; an empty one if it cannot be read.
+    /// Record; an empty one if unreadable.
     pub(crate) fn of(object: &OpenStackMachine) -> Self {
         let text = object.annotations().get(FAILED_SERVERS_ANNOTATION);
         let text = text.filter(|text| text.len() < 1024);
@@ -53,7 +53,7 @@ impl Failed {
             .unwrap_or_default()
     }
 
-    /// True for the server that was recorded last.
+    /// True for the last recorded server.
     pub(crate) fn is(&self, server: &str) -> bool {
         !self.server.is_empty() && self.server == server
     }
@@ -70,7 +70,7 @@ impl Failed {
         }
     }
 
-    /// The record after Nova has refused a server for want of quota, which another zone has not more of: the next server has
+    /// Record after Nova has refused a server for want of quota, which is the same in all zones: the next server has
     /// the next flavor. `None` without a list of flavors.
     pub(crate) fn refused(object: &OpenStackMachine, zone: Option<String>) -> Option<Self> {
         listed(object, RETRY_FLAVORS_ANNOTATION).next()?;
@@ -79,7 +79,7 @@ impl Failed {
         Some(Self { place, ..known })
     }
 
-    /// How long the last server stays.
+    /// Time that the last server stays.
     pub(crate) fn pause(&self) -> Duration {
         let doublings = self.failed.saturating_sub(1).min(DOUBLINGS);
         (FIRST * 2_u32.pow(doublings)).min(LONGEST)
@@ -91,15 +91,15 @@ impl Failed {
 pub(crate) struct Place {
     /// The zone.
     pub(crate) zone: Option<String>,
-    /// The field that gives the zone, for messages.
+    /// Field with the zone, for messages.
     pub(crate) zone_field: &'static str,
-    /// The flavor by name; `None` for that of the spec.
+    /// Flavor by name; `None` for the spec's.
     flavor: Option<String>,
 }
 
 impl Place {
-    /// Where the next server of a machine is created, whose failure domain is `zone`: first all zones, then the same with
-    /// the next flavor, and then all of it again.
+    /// Place of the next server of a machine with the failure domain `zone`: first all zones, then all zones with the
+    /// next flavor, and so on, and then all again.
     pub(crate) fn of(object: &OpenStackMachine, zone: Option<String>, failed: &Failed) -> Self {
         let (zones, mut flavors) = (zones(object, zone), vec![None]);
         flavors.extend(listed(object, RETRY_FLAVORS_ANNOTATION).map(Some));
@@ -119,7 +119,7 @@ impl Place {
         }
     }
 
-    /// The field that gives the flavor, for messages.
+    /// Field with the flavor, for messages.
     pub(crate) fn flavor_field(&self) -> &'static str {
         match &self.flavor {
             None => "flavor",
@@ -127,7 +127,7 @@ impl Place {
         }
     }
 
-    /// The spec with the flavor of this place.
+    /// [`OpenStackMachineSpec`] with the flavor of this place.
     pub(crate) fn spec<'a>(&self, spec: &'a OpenStackMachineSpec) -> Cow<'a, OpenStackMachineSpec> {
         match &self.flavor {
             None => Cow::Borrowed(spec),
@@ -140,7 +140,7 @@ impl Place {
         }
     }
 
-    /// Where, in words; empty for the place that the spec gives.
+    /// Place in words; empty for the place of the spec.
     pub(crate) fn words(&self) -> String {
         let zone = self.zone.as_ref().map(|zone| format!(" in zone {zone}"));
         let flavor = self.flavor.as_ref();
@@ -149,7 +149,7 @@ impl Place {
     }
 }
 
-/// The failure domain of the machine, and the others of the list.
+/// Failure domain of the machine, and the others of the list.
 fn zones(object: &OpenStackMachine, zone: Option<String>) -> Vec<Option<String>> {
     let mut zones = vec![zone];
     for other in listed(object, RETRY_ZONES_ANNOTATION).map(Some) {
@@ -168,7 +168,7 @@ fn listed(object: &OpenStackMachine, annotation: &str) -> impl Iterator<Item = S
     names.take(MOST).map(str::to_owned)
 }
 
-/// True for a server for which Nova had no room, and which this machine has never used.
+/// True for a [`Server`] for which Nova had no room, never used by this machine.
 pub(crate) fn is_without_room(object: &OpenStackMachine, server: &Server) -> bool {
     let fault = server.fault.as_ref();
     let words = fault.map(|fault| fault.message.to_ascii_lowercase());

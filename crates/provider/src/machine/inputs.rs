@@ -15,7 +15,7 @@ use crate::reason::{Reason, Type};
 /// The limit of Nova for user data, in bytes after base64 encoding.
 const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
 
-/// The cloud of a machine, by its own identityRef or else by that of the cluster.
+/// [`Cloud`] of a machine, by its own identityRef or else by the cluster's.
 pub(super) async fn cloud(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -71,7 +71,7 @@ pub(crate) async fn user_data(
     Ok(UserData::new(data.0))
 }
 
-/// The kinds of resources that a machine uses.
+/// [`Kind`]s of resources used by a machine.
 pub(crate) fn kinds(spec: &OpenStackMachineSpec, creating: bool, balanced: bool) -> Vec<Kind> {
     let mut kinds = vec![Kind::Servers, Kind::Ports];
     if spec.root_volume.is_some() || !spec.additional_block_devices.is_empty() {

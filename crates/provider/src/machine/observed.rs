@@ -12,11 +12,11 @@ use openstack::volume::Volume;
 use super::failed::Failed;
 use crate::identity::Mark;
 
-/// The recorded server and ports of a machine: those in status, and providerID, which unlike status survives a move to
+/// Recorded server and ports of a machine: ids in status, and providerID, which unlike status survives a move to
 /// another management cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// The id in providerID, which is set once the server has been running.
+    /// Id in providerID, set once the server has been running.
     pub provider_id: Option<String>,
     /// The server id in status.
     pub instance_id: Option<String>,
@@ -25,7 +25,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What `object` records.
+    /// Records in an [`OpenStackMachine`].
     pub fn of(object: &OpenStackMachine) -> Self {
         let status = object.status.as_ref();
         let provider_id = object.spec.provider_id.as_deref();
@@ -56,25 +56,24 @@ impl Known {
 /// All resources in the cloud with the mark of a machine.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The mark of the machine.
+    /// [`Mark`] of the machine.
     pub mark: Mark,
-    /// The recorded server and ports.
+    /// [`Known`] server and ports, from the records.
     pub known: Known,
-    /// Servers, the one to keep first.
+    /// [`Server`]s, the one to keep first.
     pub servers: Vec<Arc<Server>>,
-    /// The recorded server, if it cannot be proven to be the server of this machine: its tags are missing, or are those
-    /// of another machine.
+    /// Recorded [`Server`], if not provably this machine's: its tags are missing, or another machine's.
     pub unproven: Option<Arc<Server>>,
     /// Ports.
     pub ports: Vec<Arc<Port>>,
     /// Volumes.
     pub volumes: Vec<Arc<Volume>>,
-    /// The view, for lookups.
+    /// [`View`], for lookups.
     pub view: Arc<View>,
 }
 
 impl Observed {
-    /// The state in `view` of the machine with `mark`.
+    /// State in a [`View`] of the machine with a [`Mark`].
     pub fn of(view: Arc<View>, mark: Mark, known: Known) -> Self {
         // Compared as text without parsing, since this runs over every port of the project.
         let suffix = mark.suffix();
@@ -132,7 +131,7 @@ impl Observed {
         }
     }
 
-    /// The server of the machine. The recorded server is never replaced by another.
+    /// [`Server`] of the machine. The recorded server is never replaced by another.
     pub fn server(&self) -> Option<&Arc<Server>> {
         let first = self.servers.first()?;
         let is_or_unset =
@@ -148,22 +147,22 @@ impl Observed {
         stays.then_some(first)
     }
 
-    /// The port with this name.
+    /// [`Port`] with this name.
     pub fn port(&self, name: &str) -> Option<&Arc<Port>> {
         self.ports.iter().find(|port| port.name == name)
     }
 
-    /// The trunk of which this port is the parent, whoever has created it: without it the port cannot be deleted.
+    /// [`Trunk`] with this port as its parent, by any creator: with a trunk the port cannot be deleted.
     pub fn trunk(&self, port: &Port) -> Option<&Arc<Trunk>> {
         self.view.trunks.of_parent(&port.id).first()
     }
 
-    /// The volume with this name.
+    /// [`Volume`] with this name.
     pub fn volume(&self, name: &str) -> Option<&Arc<Volume>> {
         self.volumes.iter().find(|volume| volume.name == name)
     }
 
-    /// Members of the load balancers of the machine's cluster with an address of this machine.
+    /// [`Member`]s of the cluster's load balancers with an address of this machine.
     pub fn members(&self) -> Vec<&Arc<Member>> {
         let ours = |address: &str| {
             self.ports
@@ -185,7 +184,7 @@ impl Observed {
         members
     }
 
-    /// Whether no resource in the cloud has the mark of the machine, and its recorded server is gone.
+    /// True if no resource in the cloud has the mark of the machine, and its recorded server is gone.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
             && self.unproven.is_none()
@@ -194,8 +193,8 @@ impl Observed {
     }
 }
 
-/// Sort key of the servers of a machine, the one to keep first: the one in providerID, then one that runs, then the one
-/// in status. A server in ERROR is kept only if there is no other.
+/// Sort key of the servers of a machine, the one to keep first: the one in providerID, then a running one, then the one
+/// in status. A server in ERROR is kept only without another.
 fn rank(server: &Server, known: &Known) -> (bool, bool, bool, bool) {
     let is = |id: &Option<String>| id.as_deref() == Some(server.id.as_str());
     let fails = server.status == "ERROR" || server.is_deleting();

@@ -1,8 +1,8 @@
 //! `ports[].allowedAddressPairs`, which may change as long as the machine exists.
 //!
-//! Others add pairs to the same ports: a cloud controller manager adds the ranges of pods. Of a port that a server uses,
-//! only pairs are removed that this provider has added, which `status.resolved.ports` records. The record is written
-//! before a port is changed, so that it names at least the pairs that a reconcile which was cut off has added.
+//! Others add pairs to the same ports: a cloud controller manager adds the ranges of pods. From a port in use by a
+//! server, only pairs added by this provider are removed, as recorded in `status.resolved.ports`. The record is written
+//! before a port is changed, so that the record has at least the pairs of an interrupted reconcile.
 
 use std::net::IpAddr;
 
@@ -22,9 +22,9 @@ use super::observed::Observed;
 pub struct PortPairs {
     /// The name of the port.
     pub port: String,
-    /// Those in the spec.
+    /// [`AddressPair`]s in the spec.
     pub wanted: Vec<AddressPair>,
-    /// Those that this provider may have added.
+    /// [`AddressPair`]s that this provider may have added.
     pub recorded: Vec<AddressPair>,
 }
 
@@ -33,15 +33,15 @@ pub struct PortPairs {
 pub struct Change {
     /// The name of the port.
     pub port: String,
-    /// Its id.
+    /// Id.
     pub id: String,
     /// Pairs to add.
     pub add: Vec<AddressPair>,
-    /// Pairs to remove, as the port has them.
+    /// [`AddressPair`]s to remove, in the form of the port.
     pub remove: Vec<AddressPair>,
 }
 
-/// The pairs of the ports of a machine; none of ports without port security, which have no pairs.
+/// [`PortPairs`] of a machine; none of ports without port security, which have no pairs.
 pub fn of(object: &OpenStackMachine) -> Vec<PortPairs> {
     let name = object.name_any();
     let all = ports(&object.spec);
@@ -64,7 +64,7 @@ pub fn of(object: &OpenStackMachine) -> Vec<PortPairs> {
         .collect()
 }
 
-/// The pairs of a port in the spec; none without port security, with which Neutron rejects them.
+/// [`AddressPair`]s of a port in the spec; none without port security, with which Neutron rejects pairs.
 pub(super) fn in_spec(opts: &PortOpts) -> Vec<AddressPair> {
     let secure = opts.fields.enable_port_security != Some(false);
     let pairs = opts.fields.allowed_address_pairs.iter();
@@ -83,7 +83,7 @@ fn recorded<'a>(object: &'a OpenStackMachine, port: &str) -> Option<&'a Resolved
     resolved.ports.iter().find(|entry| entry.name == port)
 }
 
-/// The changes of ports that a server uses. Pairs of others stay.
+/// [`Change`]s of ports in use by a server. Pairs of others stay.
 pub fn changes(all: &[PortPairs], observed: &Observed) -> Vec<Change> {
     let changes = all.iter().filter_map(|pairs| {
         let port = observed.port(&pairs.port)?;
@@ -93,7 +93,7 @@ pub fn changes(all: &[PortPairs], observed: &Observed) -> Vec<Change> {
     changes.collect()
 }
 
-/// The change of a port that has no server yet, so that nobody else has added pairs.
+/// [`Change`] of a port without a server yet, so without pairs of others.
 pub(super) fn before_use(wanted: &[AddressPair], port: &Port) -> Option<Change> {
     change(wanted, port, |_| true)
 }
@@ -118,7 +118,7 @@ fn change(
     (!change.add.is_empty() || !change.remove.is_empty()).then_some(change)
 }
 
-/// Whether one of the pairs of a port with this hardware address means the same as `pair`.
+/// True if one of the [`AddressPair`]s of a port with this hardware address is equivalent to `pair`.
 fn has(pairs: &[AddressPair], pair: &AddressPair, mac: &str) -> bool {
     let network = |pair: &AddressPair| {
         let text = &pair.ip_address;
@@ -139,7 +139,7 @@ fn has(pairs: &[AddressPair], pair: &AddressPair, mac: &str) -> bool {
     })
 }
 
-/// Adds what the spec wants to the record. Returns whether that changes it.
+/// Adds the pairs of the spec to the record. Returns true for a changed record.
 pub(super) fn announce(
     object: &mut OpenStackMachine,
     all: &[PortPairs],
@@ -160,7 +160,7 @@ pub(super) fn announce(
     changed
 }
 
-/// Records exactly what the spec wants, which the ports have now.
+/// Records exactly the pairs of the spec, which the ports have now.
 pub(super) fn record(object: &mut OpenStackMachine, all: &[PortPairs], observed: &Observed) {
     for pairs in all {
         if pairs.wanted != pairs.recorded {
@@ -169,7 +169,7 @@ pub(super) fn record(object: &mut OpenStackMachine, all: &[PortPairs], observed:
     }
 }
 
-/// Writes the record of a port that exists.
+/// Writes the record of an existing port.
 fn write(
     object: &mut OpenStackMachine,
     name: &str,

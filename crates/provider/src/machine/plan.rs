@@ -31,13 +31,13 @@ pub enum Step {
     TagTrunk(String),
     /// Changes the allowed address pairs of a port.
     SetPairs(Change),
-    /// Changes a port back that somebody has changed by hand.
+    /// Restores a port after a change by hand.
     Repair(Repair),
     /// Associates the floating IP with this address.
     AssociateFloatingIp(String),
     CreateServer,
     DeleteServer(String),
-    /// Writes the mark of the machine to a subport, so that it is known to go when it is in no trunk any more.
+    /// Writes the mark of the machine to a subport, so that its owner is still known outside of the trunk.
     MarkSubport(String),
     /// Takes all ports out of a trunk.
     RemoveSubports(String),
@@ -47,7 +47,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The event for this step, such as `CreateServer`.
+    /// Event for this step, such as `CreateServer`.
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::CreateVolume(_) => "CreateVolume",
@@ -92,10 +92,10 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps to apply now, in this order, and what to wait for.
+/// [`Step`]s to apply now, in this order, and reasons to wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The writes.
+    /// Writes.
     pub steps: Vec<Step>,
     /// Reasons to wait before later steps.
     pub waits: Vec<String>,
@@ -108,7 +108,7 @@ impl Plan {
     }
 }
 
-/// The plan from `observed` to `desired`. A machine with a recorded server never gets another one.
+/// [`Plan`] from `observed` to `desired`. A machine with a recorded server never gets another one.
 pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     if observed.server().is_some() {
@@ -159,20 +159,21 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     plan
 }
 
-/// The port for `wanted`, if it is where the server is going to be.
+/// [`Port`] for `wanted`, if in the failure domain of the next server.
 fn usable<'o>(wanted: &super::desired::Port, observed: &'o Observed) -> Option<&'o Arc<Port>> {
     let known = observed.port(&wanted.create.name)?;
     (!is_elsewhere(wanted, known)).then_some(known)
 }
 
-/// True for a port on the subnets of another failure domain, for which a server failed before.
+/// True for a [`Port`] on the subnets of another failure domain, from a server that failed before.
 fn is_elsewhere(wanted: &super::desired::Port, known: &Port) -> bool {
     let ips = &wanted.create.fixed_ips;
     let has = |subnet: &str| known.fixed_ips.iter().any(|ip| ip.subnet_id == subnet);
     wanted.is_of_zone && !ips.iter().all(|ip| has(&ip.subnet_id))
 }
 
-/// Deletes ports on the subnets of another failure domain. Returns true if the failed server has not released them yet.
+/// Deletes ports on the subnets of another failure domain. Returns true if the failed server has not released the ports
+/// yet.
 fn of_other_zones(desired: &Desired, observed: &Observed, plan: &mut Plan) -> bool {
     let mut is_held = false;
     for wanted in &desired.ports {
@@ -195,7 +196,7 @@ fn of_other_zones(desired: &Desired, observed: &Observed, plan: &mut Plan) -> bo
     is_held
 }
 
-/// The trunks, which exist before a server uses their ports.
+/// Adds steps for the trunks, which must exist before a server uses their ports.
 fn trunks(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     for port in desired.ports.iter().filter(|port| port.trunk) {
         let name = &port.create.name;
@@ -210,8 +211,8 @@ fn trunks(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     }
 }
 
-/// Deletes duplicates, which exist when the response to a create request was lost: all servers but the one to keep, and
-/// ports and volumes with the same name as one that its server uses.
+/// Deletes duplicates, which exist after a lost response to a create request: all servers but the one to keep, and
+/// ports and volumes with the same name as one in use by its server.
 pub fn surplus(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     let Some(kept) = observed.server() else {
@@ -240,7 +241,7 @@ pub fn surplus(observed: &Observed) -> Plan {
     plan
 }
 
-/// The plan of a machine with a server: [`surplus`], repairs of ports, and the changes of ports that may change.
+/// [`Plan`] of a machine with a server: [`surplus`], repairs of ports, and permitted changes of ports.
 pub fn existing(states: &[PortState], pairs: &[PortPairs], observed: &Observed) -> Plan {
     let mut plan = surplus(observed);
     let repairs = drift::repairs(states, observed).into_iter();
@@ -250,7 +251,7 @@ pub fn existing(states: &[PortState], pairs: &[PortPairs], observed: &Observed) 
     plan
 }
 
-/// `plan`, with the floating IP that the pool has given at a port of the machine, before the server boots.
+/// `plan`, with the pool's floating IP at a port of the machine, before the server boots.
 pub fn with_address(mut plan: Plan, given: Option<&Given>, observed: &Observed) -> Plan {
     let is_gone = observed.known.server().is_some() && observed.server().is_none();
     let Some(given) = given.filter(|_| !is_gone) else {
@@ -271,7 +272,7 @@ pub fn with_address(mut plan: Plan, given: Option<&Given>, observed: &Observed) 
     plan
 }
 
-/// The plan of a deletion: first the member of the load balancer, then the server, then ports and volumes.
+/// [`Plan`] of a deletion: first the member of the load balancer, then the server, then ports and volumes.
 /// `leave_members`: wait until the cluster has removed the machine from the members of its load balancer.
 pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     let mut plan = Plan::default();
@@ -305,8 +306,8 @@ pub fn plan_deletion(observed: &Observed, leave_members: bool) -> Plan {
     plan
 }
 
-/// The ports with their trunks. A subport goes with its trunk, as in the Go provider, unless it is marked as that of
-/// something else.
+/// Deletes the ports with their trunks. A subport goes with its trunk, as in the Go provider, unless marked as a
+/// resource of others.
 fn ports(observed: &Observed, steps: &mut Vec<Step>) {
     let mut subports = Vec::new();
     for trunk in observed
@@ -330,7 +331,7 @@ fn ports(observed: &Observed, steps: &mut Vec<Step>) {
     steps.extend(subports.into_iter().chain(ports).map(Step::DeletePort));
 }
 
-/// Why the recorded server is neither used nor deleted, and what to do.
+/// Reason why the recorded server is neither used nor deleted, and what to do.
 pub fn unproven(observed: &Observed, server: &Server) -> String {
     let whose = match Mark::in_tags(&server.tags) {
         None => "has lost the tags of this machine".to_owned(),
@@ -378,7 +379,7 @@ pub enum Request {
     DeleteVolume(String),
 }
 
-/// The request of `step`; `None` when a resource that it depends on does not exist.
+/// [`Request`] of a [`Step`]; `None` when a needed resource does not exist.
 pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Request> {
     if let Some(request) = change(step, observed) {
         return Some(request);
@@ -430,7 +431,7 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     })
 }
 
-/// The tags of the port with this name and of its trunk, after those that are there; `None` if none is missing.
+/// Tags of the port with this name and of its trunk, after the existing ones; `None` if none is missing.
 fn with_missing(known: &[String], desired: &Desired, port: &str) -> Option<Vec<String>> {
     let wanted = desired.ports.iter().find(|it| it.create.name == port)?;
     let missing = wanted.tags.iter().filter(|tag| !known.contains(tag));
@@ -438,7 +439,7 @@ fn with_missing(known: &[String], desired: &Desired, port: &str) -> Option<Vec<S
     (tags.len() > known.len()).then_some(tags)
 }
 
-/// The request of a step that deletes or changes a resource.
+/// [`Request`] of a [`Step`] that deletes or changes a resource.
 pub fn change(step: &Step, observed: &Observed) -> Option<Request> {
     match step {
         Step::SetPairs(change) => Some(Request::SetPairs(change.clone())),
@@ -454,7 +455,7 @@ pub fn change(step: &Step, observed: &Observed) -> Option<Request> {
     }
 }
 
-/// The request of a step that deletes a resource; `None` when nothing is left to do.
+/// [`Request`] of a [`Step`] that deletes a resource; `None` when nothing is left to do.
 pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     Some(match step {
         Step::MarkSubport(id) => Request::ChangePort {
@@ -483,7 +484,7 @@ pub fn deletion(step: &Step, observed: &Observed) -> Option<Request> {
     })
 }
 
-/// The description of a port, with the mark of the machine.
+/// Description of a port, with the mark of the machine.
 fn marked(observed: &Observed, port: &str) -> Option<String> {
     let port = observed.view.ports.get(port)?;
     Some(observed.mark.description(&port.description))
@@ -534,10 +535,10 @@ fn interface(port: &Port) -> ServerNetwork {
     ServerNetwork::port(port.id.clone())
 }
 
-/// Sends a request. The next view contains its effect.
+/// Sends a [`Request`]. The next view contains its effect.
 ///
 /// # Errors
-/// Those of the request. The affected kinds are then read again: the cloud may have processed the request although the
+/// Errors of the request. The affected kinds are then read again: the cloud may have processed the request although the
 /// response was lost.
 pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
     let (result, kind) = match request {

@@ -1,7 +1,7 @@
-//! The floating IP that a server has from a pool: the claim of it, the answer, and the port that it is at.
+//! Floating IP of a server from a pool: its claim, the answer, and the port of the address.
 //!
-//! The pool may be of any provider of IPAddressClaims. Neutron would move a floating IP from any port, so that it is
-//! associated only while it is free, and carries no mark but that of the pool.
+//! The pool may be of any provider of IPAddressClaims. Neutron would move a floating IP from any port, so the address
+//! is associated only while free, and without any mark but the pool's.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
 use crate::words;
 
-/// The finalizer of claims, the same as that of the Go provider: a claim goes after the server that uses its address.
+/// Finalizer of claims, equal to the Go provider's: a claim goes after the server with its address.
 pub const CLAIM_FINALIZER: &str = "openstackmachine.infrastructure.cluster.x-k8s.io/ip-claim";
 
-/// An address that a pool has given.
+/// Address given by a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// The address.
     pub address: String,
-    /// The identity of the pool, if it is one of ours.
+    /// [`Identity`] of the pool, if a pool of this provider.
     pub pool: Option<Identity>,
 }
 
-/// For whom an address is claimed.
+/// Object that claims an address.
 pub(crate) struct Claimant<'a, K> {
     pub(crate) object: &'a K,
     /// The name of the server.
@@ -51,10 +51,10 @@ impl<K> Claimant<'_, K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    /// The address that the pool has given; otherwise what to wait for. The claim is created if there is none.
+    /// Address given by the pool; otherwise the reason to wait. A missing claim is created.
     ///
     /// # Errors
-    /// A reference to a pool that is none, a claim of somebody else, and those of the API server.
+    /// A reference to no pool, a foreign claim, and errors of the API server.
     pub(crate) async fn claimed(
         &self,
         ctx: &Context,
@@ -105,7 +105,7 @@ where
         }))
     }
 
-    /// Gives the address back, if there is one: the server must be gone.
+    /// Gives the address back, if any: the server must be gone.
     ///
     /// # Errors
     /// Errors of the API server.
@@ -128,7 +128,7 @@ where
         Api::namespaced(ctx.client.clone(), &namespace(self.object))
     }
 
-    /// The name of the claim, the same as that of the Go provider.
+    /// Name of the claim, equal to the Go provider's.
     fn name(&self) -> String {
         format!("{}-floating-ip-address", self.server)
     }
@@ -154,7 +154,7 @@ where
     }
 }
 
-/// The reference of what `object` owns and controls.
+/// [`OwnerReference`] for objects owned and controlled by `object`.
 pub(crate) fn owned_by<K: Resource<DynamicType = ()>>(object: &K) -> OwnerReference {
     OwnerReference {
         controller: Some(true),
@@ -162,7 +162,7 @@ pub(crate) fn owned_by<K: Resource<DynamicType = ()>>(object: &K) -> OwnerRefere
     }
 }
 
-/// The pool in a spec. The Go type may leave the group out.
+/// [`PoolReference`] in a spec. The Go type may leave the group out.
 fn pool(reference: &FloatingIpPoolRef) -> Result<PoolReference, Problem> {
     let group = match (&reference.api_group, reference.kind.as_str()) {
         (Some(group), _) => group.clone(),
@@ -193,7 +193,7 @@ impl Given {
     /// Checks that the address may be associated with one of `ports`.
     ///
     /// # Errors
-    /// There is no such floating IP, or it is somebody else's.
+    /// If there is no such floating IP, or another owner has it.
     pub(crate) fn check(&self, ports: &[Arc<Port>], view: &View) -> Result<(), Problem> {
         let address = &self.address;
         let no = |why: String| {
@@ -226,8 +226,8 @@ impl Given {
     }
 }
 
-/// The floating IP with this address, and its association with the first of `ports` that a router connects to its
-/// network; `None` if none of them has an IPv4 address that is free for it.
+/// [`FloatingIp`] with this address, and its association with the first of `ports` that a router connects to its
+/// network; `None` if no port has a free IPv4 address.
 pub fn association(
     address: &str,
     ports: &[Arc<Port>],

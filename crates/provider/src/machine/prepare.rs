@@ -1,8 +1,9 @@
-//! The identity of an OpenStackMachine and its finalizer, which are stored before anything is created.
+//! Identity of an [`OpenStackMachine`] and its finalizer, stored before anything is created.
 //!
-//! A machine acts only with a mark of which all of this is true: the cluster in it is that of the machine's own
-//! OpenStackCluster, no other OpenStackCluster has the identity of that, and no other OpenStackMachine that of the
-//! machine. Ids in status and in providerID, which anybody may have written, only tell where to look for a lost mark.
+//! A machine acts only with a mark under three conditions: the cluster in the mark is the machine's own
+//! [`OpenStackCluster`], no other OpenStackCluster has the identity of this cluster, and no other OpenStackMachine the
+//! identity of the machine. Ids in status and in providerID, which anybody may have written, only tell where to look
+//! for a lost mark.
 
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -44,12 +45,11 @@ impl Served for OpenStackMachine {
     }
 }
 
-/// Stores identity and finalizer, both in one patch, and returns the mark. A lost identity is restored if it is
-/// certain.
+/// Stores identity and finalizer, both in one patch, and returns the [`Mark`]. A lost identity is restored if certain.
 ///
 /// # Errors
-/// A problem when the identity is uncertain, or is that of another object, or when the machine was created for another
-/// cluster.
+/// A [`Problem`] when the identity is uncertain, or belongs to another object, or when the machine was created for
+/// another cluster.
 pub(super) async fn prepare(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -72,7 +72,7 @@ pub(super) async fn prepare(
     Ok(mark)
 }
 
-/// The mark of a machine that is being deleted; `None` when nothing was created for it.
+/// [`Mark`] of a machine that is being deleted; `None` when nothing was created for the machine.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -99,10 +99,10 @@ pub(super) async fn mark(
     }
 }
 
-/// The mark of a machine that has the annotation, with which it may act; `None` for one without.
+/// Valid [`Mark`] of a machine with the annotation; `None` without the annotation.
 ///
 /// # Errors
-/// A problem when any of what this module requires is not true.
+/// A [`Problem`] when a condition of this module is not met.
 pub(crate) fn proven(
     claims: &Claims,
     object: &OpenStackMachine,
@@ -156,7 +156,7 @@ async fn store(
     Ok(())
 }
 
-/// Stores a lost identity. It may act once the watch of identities has shown that no other object has it.
+/// Stores a lost identity. The machine may act once the watch of identities has shown that no other object has it.
 async fn restore(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -168,7 +168,7 @@ async fn restore(
     Err(Error::Behind)
 }
 
-/// The mark of a machine without the annotation; `None` when nothing was created for it yet.
+/// [`Mark`] of a machine without the annotation; `None` when nothing was created for the machine yet.
 async fn recovered(
     ctx: &Context,
     object: &OpenStackMachine,
@@ -195,7 +195,7 @@ async fn recovered(
     Ok(Some(mark))
 }
 
-/// What a view tells of the mark of a machine without the annotation.
+/// [`Verdict`] of a view on the mark of a machine without the annotation.
 pub(crate) fn restored(object: &OpenStackMachine, view: &openstack::View) -> Verdict {
     let evidence = Evidence::of_machine(object, view);
     evidence.verdict(MACHINE_ID, finalizer::has(object, FINALIZER))
@@ -218,7 +218,7 @@ pub(crate) fn may_restore(
     Ok(())
 }
 
-/// The machine may have resources, and nothing proves which.
+/// [`Problem`] of a machine that may have resources, without proof of which.
 fn without_cluster(infra: Option<&OpenStackCluster>) -> Problem {
     let why = match infra {
         Some(infra) => format!(

@@ -1,9 +1,9 @@
-//! Servers for which Nova had no room: another one takes their place, as long as nothing was ever made of one.
+//! Servers for which Nova had no room, and their replacements, provided that a failed server was never used.
 //!
-//! Nova's record of actions tells whether anything was: a server that was only created never ran. A failed server stays for
-//! a pause that doubles, so that its fault can be read, and is deleted then; the next one is in the next place of the lists
-//! that the user gives. What was tried is recorded before the deletion: whatever is cut off is continued, and a server is
-//! counted once.
+//! Nova's record of actions shows the use: a server without actions after its creation never ran. A failed server stays
+//! for a pause that doubles, so that its fault can be read, and is deleted then; the next one is created in the next
+//! place of the user's lists. Attempts are recorded before the deletion: an interrupted replacement continues, and a
+//! server is counted once.
 
 use api::infra::v1beta2::OpenStackMachine;
 use kube::ResourceExt;
@@ -21,10 +21,10 @@ use crate::context::kept::{api, reported};
 use crate::context::{Error, FALLBACK};
 use crate::reason::{Reason, Type};
 
-/// Has the failed server of a machine replaced, once its pause is over. `None` for a server that is not such a one.
+/// Replaces the failed server of a machine, once its pause is over. `None` for any other server.
 ///
 /// # Errors
-/// The deletion that failed, and those of the API server.
+/// The failed deletion, and errors of the API server.
 pub(super) async fn retry(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -61,8 +61,7 @@ pub(super) async fn retry(
     Ok(Some(Action::requeue(FALLBACK)))
 }
 
-/// True if Nova has recorded nothing of a server but its creation. Where that cannot be read, something may have been made of
-/// it.
+/// True if Nova has recorded nothing of a server but its creation. An unreadable record counts as a use.
 async fn is_untouched(work: &Work<'_>, server: &str) -> bool {
     if let Some(known) = work.ctx.failures.is_untouched(server) {
         return known;
@@ -76,7 +75,7 @@ async fn is_untouched(work: &Work<'_>, server: &str) -> bool {
     verdict
 }
 
-/// Says what failed, when another server follows, and where.
+/// Reports the failure, with the time and place of the next server.
 async fn report(
     work: &Work<'_>,
     next: &mut OpenStackMachine,
@@ -126,7 +125,7 @@ async fn record(
     Ok(())
 }
 
-/// Has the next server created with the next flavor, after Nova has refused one for want of quota.
+/// Creates the next server with the next flavor, after Nova has refused one for want of quota.
 ///
 /// # Errors
 /// Errors of the API server.

@@ -1,4 +1,4 @@
-//! Machines with a running server: their API server ingress, and whether they become a Node.
+//! Machines with a running server: API server ingress, and progress towards a Node.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::context::kept::{self, reported};
 use crate::context::{self, Error};
 use crate::reason::{Reason, Type};
 
-/// The minimum interval between reads of the console of a server that does not become a Node.
+/// Minimum interval between reads of the console of a server that does not become a Node.
 const CONSOLE_EVERY: Duration = Duration::from_secs(60);
-/// The interval at which the server of a Node that does not answer is looked for.
+/// Interval between checks of the server of a silent Node.
 const SILENT_EVERY: Duration = Duration::from_secs(60);
-/// How many lines of the console are read.
+/// Number of lines read from the console.
 const CONSOLE_LINES: u32 = 200;
 
 /// Reconciles the rest of a machine whose server runs.
@@ -59,15 +59,15 @@ pub(super) async fn running(
     })
 }
 
-/// How far the bootstrap of a running server is.
+/// Progress of a running server's bootstrap.
 enum Progress {
     /// The Node exists.
     IsNode,
     /// The timeout is not reached: the remaining time.
     Booting(Duration),
-    /// The timeout is exceeded: the error on the console, and when to read it again.
+    /// The timeout is exceeded: the error on the console, and the time of the next read.
     Failed(String, Duration),
-    /// The timeout is exceeded, and the console has no error. When to read it again.
+    /// The timeout is exceeded, and the console has no error; the time of the next read.
     Silent(Duration),
 }
 
@@ -118,7 +118,7 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
     }
 }
 
-/// Whether a control plane machine is reachable through the API endpoint. Only the controller of the cluster changes
+/// Reports if a control plane machine is reachable through the API endpoint. Only the controller of the cluster changes
 /// the members of the load balancer, so that no two machines overwrite each other's changes.
 fn ingress(
     next: &mut OpenStackMachine,

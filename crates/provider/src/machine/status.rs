@@ -33,7 +33,7 @@ pub(crate) fn not_ready(
     }
 }
 
-/// The resolved references of the spec, and the created resources.
+/// Writes the resolved references of the spec, and the created resources.
 pub(crate) fn resources(
     facts: &Facts,
     desired: &Desired,
@@ -78,7 +78,7 @@ pub(crate) fn resources(
     (resolved, resources)
 }
 
-/// Sets the conditions for the status of the server. Returns whether it runs.
+/// Sets the conditions for the status of the [`Server`]. Returns true for a running one.
 pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timestamp) -> bool {
     let status = object.status.get_or_insert_default();
     status.instance_id = Some(server.id.clone());
@@ -129,7 +129,7 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
     false
 }
 
-/// Why a server is in ERROR, with the message of Nova, and what to do.
+/// Reason why a [`Server`] is in ERROR, with the message of Nova, and what to do.
 pub(crate) fn fault(server: &Server, kind: &str) -> String {
     let why = match &server.fault {
         Some(fault) if !fault.message.is_empty() => fault.message.as_str(),

@@ -10,7 +10,7 @@ use crate::identity::{CLUSTER_ID, Identity};
 use crate::reason::Reason;
 use crate::spec::balancer_spec;
 
-/// The objects that an OpenStackMachine belongs to, if they exist.
+/// Objects around an [`OpenStackMachine`], if existing.
 pub(super) struct Surroundings {
     pub(super) machine: Option<Machine>,
     pub(super) cluster: Option<Cluster>,
@@ -61,7 +61,7 @@ impl Surroundings {
             .is_some_and(|machine| machine.labels().contains_key(label))
     }
 
-    /// The managed security group of the machine.
+    /// [`ManagedGroup`] of the machine.
     pub(super) fn group(&self) -> ManagedGroup {
         match self.is_control_plane() {
             true => ManagedGroup::ControlPlane,
@@ -69,7 +69,7 @@ impl Surroundings {
         }
     }
 
-    /// Whether the machine has a Node, and that does not answer.
+    /// True for a machine with a silent Node.
     pub(super) fn is_silent(&self) -> bool {
         let Some(machine) = &self.machine else {
             return false;
@@ -84,12 +84,12 @@ impl Surroundings {
             .is_some_and(|c| balancer_spec(&c.spec).is_some())
     }
 
-    /// Whether the machine should be a member of a load balancer.
+    /// True if the machine should be a member of a load balancer.
     pub(super) fn is_balanced(&self) -> bool {
         self.is_control_plane() && self.has_balancer()
     }
 
-    /// Surroundings of a server that have to exist before its creation, or the reason for waiting.
+    /// [`Needs`] of a server before its creation, or the reason for waiting.
     pub(super) fn needs(&self) -> Result<Needs<'_>, (Reason, &'static str)> {
         let (Some(machine), Some(cluster)) = (&self.machine, &self.cluster) else {
             let text = "waiting for the Machine that owns this object";
@@ -121,13 +121,13 @@ impl Surroundings {
     }
 }
 
-/// Surroundings of a server that have to exist before its creation.
+/// Objects that must exist before a server is created.
 pub(super) struct Needs<'a> {
     pub(super) machine: &'a Machine,
     pub(super) cluster: &'a Cluster,
     pub(super) infra: &'a OpenStackCluster,
     pub(super) cluster_id: Identity,
-    /// The name of the Secret with the bootstrap data.
+    /// Name of the Secret with the bootstrap data.
     pub(super) secret: &'a str,
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn delete(
     kept::let_go(ctx, object, next, left).await
 }
 
-/// Deletes the resources with the mark of the machine, and returns what to wait for; `None` when none is left.
+/// Deletes the resources with the mark of the machine, and returns the reason to wait; `None` when none is left.
 async fn take_down(
     ctx: &Context,
     object: &OpenStackMachine,

@@ -1,4 +1,4 @@
-//! Applies the steps of the plan of a server, of a machine's or of one of its own.
+//! Applies the steps of the plan of a server, with or without a machine.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::words::past;
 
-/// The maximum age of the view of a machine whose Node does not answer.
+/// Maximum age of the view for a machine with a silent Node.
 const SUSPICIOUS: Duration = Duration::from_secs(5);
 
 /// The parameters of the reconcile of a machine.
 pub(super) struct Work<'a> {
     pub(super) object: &'a OpenStackMachine,
-    /// Whether the Node of the machine does not answer, so that the server may be gone.
+    /// True for a silent Node of the machine, whose server may be gone.
     pub(super) is_silent: bool,
     server: ServerWork<'a>,
 }
@@ -77,23 +77,23 @@ impl DerefMut for Work<'_> {
     }
 }
 
-/// The parameters of the reconcile of a server, of a machine's or of one of its own.
+/// Parameters of the reconcile of a server, with or without a machine.
 pub(crate) struct ServerWork<'a> {
     pub(crate) ctx: &'a Context,
-    /// The object that events are about.
+    /// [`ObjectReference`] of events.
     pub(crate) about: ObjectReference,
     pub(crate) spec: &'a OpenStackMachineSpec,
     pub(crate) cloud: &'a Cloud,
     pub(crate) mark: Mark,
-    /// The server and ports that were recorded before this reconcile.
+    /// [`Known`] server and ports before this reconcile.
     pub(crate) before: Known,
-    /// The zone that is asked for.
+    /// Requested zone.
     pub(crate) failure_domain: Option<String>,
-    /// The field that asks for it.
+    /// Field with the zone.
     pub(crate) zone_field: &'static str,
-    /// The field that gives the flavor.
+    /// Field with the flavor.
     pub(crate) flavor_field: &'static str,
-    /// The floating IP that a pool has given.
+    /// Floating IP [`Given`] by a pool.
     pub(crate) address: Option<Given>,
     /// The maximum age of the view.
     pub(crate) age: Duration,
@@ -105,7 +105,7 @@ impl ServerWork<'_> {
         Ok(self.of_view(view.map_err(|error| credentials::listing(&error))?))
     }
 
-    /// The state of the machine in `view`.
+    /// [`Observed`] state of the machine in a [`View`].
     pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
         Observed::of(view, self.mark, self.before.clone())
     }
@@ -114,7 +114,7 @@ impl ServerWork<'_> {
         self.of_view(self.cloud.inventory.known())
     }
 
-    /// Plans once, applies all possible steps, and returns what to wait for.
+    /// Plans once, applies all possible steps, and returns the reason to wait.
     pub(crate) async fn apply(
         &self,
         kinds: &[Kind],
@@ -135,7 +135,7 @@ impl ServerWork<'_> {
         Ok(plan(&self.known()).waits)
     }
 
-    /// Checks that the floating IP may be associated, in a list of now: Neutron would take it from any port.
+    /// Checks that the floating IP may be associated, in a current list: Neutron would take the address from any port.
     async fn check_address(&self) -> Result<(), Problem> {
         let Some(given) = &self.address else {
             return Ok(());
@@ -215,7 +215,7 @@ impl ServerWork<'_> {
         problem
     }
 
-    /// The values of the fields that Nova's message speaks of, which it leaves out.
+    /// Values of the fields in Nova's message, which leaves them out.
     fn given(&self, message: &str) -> String {
         let message = message.to_ascii_lowercase();
         let flavor = match &self.spec.flavor {

@@ -1,4 +1,4 @@
-//! A pool as an object with an identity of its own.
+//! Pool as an object with an identity of its own.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl Alone for OpenStackFloatingIPPool {
         !addresses(self).is_empty()
     }
 
-    /// By the marks on the floating IPs in the status that have the name of the pool.
+    /// Restores the identity by the marks on floating IPs in the status with the name of the pool.
     fn restored(&self, view: &View) -> Result<Identity, Problem> {
         let addresses = addresses(self);
         let name = self.name_any();

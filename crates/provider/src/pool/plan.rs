@@ -1,8 +1,8 @@
-//! Which claim gets which floating IP, and the steps from the observed to the wanted state of a pool.
+//! Assignment of floating IPs to claims, and the steps from the observed to the wanted state of a pool.
 //!
-//! An IPAddress binds an address to a claim, and a floating IP is the pool's by its mark. So nothing of the
-//! status is read: a floating IP without an IPAddress is free, whatever happened between its creation and that of the
-//! IPAddress. One that is at a port is left alone: somebody uses it.
+//! An IPAddress binds an address to a claim, and a mark binds a floating IP to the pool. So the status is never read: a
+//! floating IP without an IPAddress is free, whatever happened between the creation of both. A floating IP at a port is
+//! left alone, since in use.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,44 +13,44 @@ use openstack::network::FloatingIp;
 
 use crate::identity::{Identity, Mark};
 
-/// The pool that the spec asks for.
+/// Pool of the spec.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its identity.
+    /// [`Identity`] of the pool.
     pub id: Identity,
-    /// The addresses that were there before it.
+    /// Addresses allocated before the pool.
     pub given: Vec<String>,
-    /// How many addresses it may give out.
+    /// Maximum number of addresses.
     pub most: usize,
-    /// Fate of an address that is given back.
+    /// [`ReclaimPolicy`] for a returned address.
     pub reclaim: ReclaimPolicy,
-    /// The tags of the floating IPs that it allocates; none where Neutron has no tags.
+    /// Tags of the floating IPs allocated by the pool; none if Neutron has no tags.
     pub tags: Vec<String>,
     /// True if the pool is being deleted.
     pub is_deleting: bool,
 }
 
-/// An IPAddressClaim of the pool.
+/// IPAddressClaim of the pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claim {
-    /// Its name, which its IPAddress has, too.
+    /// Name, also of its IPAddress.
     pub name: String,
-    /// Its uid.
+    /// Uid.
     pub uid: String,
-    /// The name of the IPAddress in its status.
+    /// Name of the IPAddress in the status.
     pub answer: Option<String>,
-    /// True if no address is sought for the claim: paused, or being deleted.
+    /// True if no address is needed for the claim: paused, or being deleted.
     pub is_at_rest: bool,
 }
 
-/// An IPAddress of the pool.
+/// IPAddress of the pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The name of its claim.
+    /// Name of the claim.
     pub claim: String,
-    /// The uid of its claim; `None` if it does not say which one owns it.
+    /// Uid of the claim; `None` without an owner.
     pub owner: Option<String>,
     /// The address.
     pub address: String,
@@ -59,9 +59,9 @@ pub struct Answer {
 /// Claims, IPAddresses and floating IPs of a pool.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// Its claims, in the order in which they get addresses.
+    /// [`Claim`]s, in the order of the assignment.
     pub claims: Vec<Claim>,
-    /// Its IPAddresses.
+    /// IPAddresses, as [`Answer`]s.
     pub answers: Vec<Answer>,
     /// All floating IPs of the project.
     pub ips: Vec<Arc<FloatingIp>>,
@@ -81,7 +81,7 @@ impl Observed {
         all.find(|ip| ip.floating_ip_address == address)
     }
 
-    /// The floating IPs that the pool has allocated, by address.
+    /// [`FloatingIp`]s allocated by the pool, by address.
     pub fn ours(&self, id: Identity) -> Vec<&Arc<FloatingIp>> {
         let ours = self
             .ips
@@ -93,7 +93,7 @@ impl Observed {
     }
 }
 
-/// Why an address of the spec cannot be given out; `None` if it can be.
+/// Reason why an address of the spec cannot be given out; `None` for a usable one.
 pub fn unusable(address: &str, wanted: &Wanted, observed: &Observed) -> Option<String> {
     let Some(ip) = observed.ip(address) else {
         return Some(format!("the project has no floating IP {address}"));
@@ -110,15 +110,15 @@ pub fn unusable(address: &str, wanted: &Wanted, observed: &Observed) -> Option<S
 /// The addresses of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    /// Addresses that claims have.
+    /// Addresses of claims.
     pub claimed: Vec<String>,
-    /// Addresses that wait for a claim, in the order in which they are given out.
+    /// Free addresses, in the order of the assignment.
     pub available: Vec<String>,
-    /// Why addresses of the spec cannot be given out.
+    /// Unusable addresses of the spec, each with the reason.
     pub failed: Vec<(String, String)>,
 }
 
-/// The addresses of a pool.
+/// [`Shares`] of the addresses of a pool.
 pub fn shares(wanted: &Wanted, observed: &Observed) -> Shares {
     let mut shares = Shares::default();
     let mut bound = BTreeSet::new();
@@ -155,7 +155,7 @@ pub fn shares(wanted: &Wanted, observed: &Observed) -> Shares {
 /// One write, to the API server or to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Lets an IPAddress go, by its name.
+    /// Releases an IPAddress, by its name.
     Release(String),
     /// Creates the IPAddress of a claim.
     Give {
@@ -164,7 +164,7 @@ pub enum Step {
         /// The address.
         address: String,
     },
-    /// Tells a claim its IPAddress.
+    /// Writes the IPAddress into the status of a claim.
     Tell(String),
     /// Tags a floating IP, by its id.
     Tag(String),
@@ -175,7 +175,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The event for this step, such as `CreateFloatingIP`.
+    /// Event for this step, such as `CreateFloatingIP`.
     pub fn event(&self) -> Option<&'static str> {
         match self {
             Step::Allocate => Some("CreateFloatingIP"),
@@ -198,19 +198,19 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps to apply now, in this order, and what stays as it is.
+/// [`Step`]s to apply now, in this order, and unchanged parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The writes.
+    /// Writes.
     pub steps: Vec<Step>,
-    /// The claims that get no address, since the pool may not give out more.
+    /// Claims without an address, since the pool has reached its maximum.
     pub refused: Vec<String>,
-    /// Reason for which a deletion waits.
+    /// Reasons of a waiting deletion.
     pub waits: Vec<String>,
 }
 
 impl Plan {
-    /// True if a step is about a floating IP that is not among the `fresh` ones, so that the list of now decides.
+    /// True if a step is about a floating IP not among the `fresh` ones, so that a current list decides.
     pub fn needs_now(&self, fresh: &BTreeSet<String>) -> bool {
         self.steps.iter().any(|step| match step {
             Step::Give { address, .. } => !fresh.contains(address),
@@ -230,7 +230,7 @@ impl Plan {
     }
 }
 
-/// The plan from `observed` to `wanted`.
+/// [`Plan`] from `observed` to `wanted`.
 pub fn plan(wanted: &Wanted, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     let released = observed.answers.iter().filter(|it| !observed.is_held(it));
@@ -281,7 +281,7 @@ pub fn plan(wanted: &Wanted, observed: &Observed) -> Plan {
     plan
 }
 
-/// Deletes those of `addresses` that the pool has allocated, without those that the spec names.
+/// Deletes the pool's own among `addresses`, without the addresses of the spec.
 fn surplus(wanted: &Wanted, observed: &Observed, addresses: &[&String], steps: &mut Vec<Step>) {
     for ip in observed.ours(wanted.id) {
         let address = &ip.floating_ip_address;
@@ -291,7 +291,7 @@ fn surplus(wanted: &Wanted, observed: &Observed, addresses: &[&String], steps: &
     }
 }
 
-/// A pool goes when its addresses have been given back.
+/// Deletes a pool after all of its addresses have been given back.
 fn deletion(wanted: &Wanted, observed: &Observed, shares: &Shares, plan: &mut Plan) {
     if !shares.claimed.is_empty() {
         let held = observed.answers.iter().filter(|it| observed.is_held(it));

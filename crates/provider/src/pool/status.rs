@@ -1,4 +1,4 @@
-//! The status of a pool: a function of what is there of it and of the problem of the reconcile.
+//! Status of a pool: a function of its existing parts and of the problem of the reconcile.
 
 use api::conditions::Status;
 use api::infra::v1alpha1::OpenStackFloatingIPPool;
@@ -11,7 +11,7 @@ use super::work::Outcome;
 use crate::context::kept::condition;
 use crate::reason::{Reason, Type};
 
-/// Sets a condition to false, and with it those that summarize.
+/// Sets a condition to false, and with it the summaries.
 pub(super) fn not_ready(
     object: &mut OpenStackFloatingIPPool,
     now: Timestamp,
@@ -24,7 +24,7 @@ pub(super) fn not_ready(
     }
 }
 
-/// Writes the addresses, and whether claims are answered.
+/// Writes the addresses, and the condition about claims.
 pub(super) fn show(
     object: &mut OpenStackFloatingIPPool,
     network: &Network,

@@ -43,7 +43,7 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Pool that the spec asks for, and the network of the addresses.
+    /// [`Wanted`] pool of the spec, and the network of the addresses.
     pub(super) async fn wanted(&self) -> Result<(Wanted, Arc<Network>), Problem> {
         let spec = &self.object.spec;
         let view = self.view(KINDS, self.age()).await?;
@@ -72,7 +72,7 @@ impl Work<'_> {
         Ok((wanted, network))
     }
 
-    /// Pool of which nothing is left, for the deletion.
+    /// Empty [`Wanted`] pool, for the deletion.
     pub(super) fn nothing(&self) -> Wanted {
         Wanted {
             id: self.id,
@@ -98,7 +98,7 @@ impl Work<'_> {
     /// Plans and applies until nothing is left to do. Without a network, nothing is allocated.
     ///
     /// # Errors
-    /// Errors of the API server and of lists; a failed write to the cloud is in the outcome.
+    /// Errors of the API server and of lists; a failed write to the cloud is in the [`Outcome`].
     pub(super) async fn apply(
         &self,
         wanted: &Wanted,
@@ -136,7 +136,7 @@ impl Work<'_> {
         }
     }
 
-    /// The claims and addresses in the namespace of the pool.
+    /// Claims and addresses in the namespace of the pool, as [`Objects`].
     async fn objects(&self) -> Result<Objects, Error> {
         let (client, namespace) = (self.ctx.client.clone(), namespace(self.object));
         let all = ListParams::default();
@@ -178,7 +178,7 @@ impl Work<'_> {
         })
     }
 
-    /// Applies a step; returns the address of a floating IP that it has allocated.
+    /// Applies a [`Step`]; returns the address of a newly allocated floating IP.
     async fn step(
         &self,
         step: &Step,
@@ -249,7 +249,7 @@ impl Work<'_> {
         Err(problem)
     }
 
-    /// Tells the claims that get no address why.
+    /// Writes the reason into claims without an address.
     ///
     /// # Errors
     /// Errors of the API server.
@@ -276,14 +276,14 @@ impl Work<'_> {
     }
 }
 
-/// Pool as it is after the steps.
+/// Pool after the steps.
 pub(super) struct Outcome {
     pub(super) observed: Observed,
-    /// The remaining plan.
+    /// Remaining [`Plan`].
     pub(super) plan: Plan,
     /// The claims and addresses.
     objects: Objects,
-    /// The problem that stopped it.
+    /// [`Problem`] that stopped the plan.
     pub(super) problem: Option<Problem>,
 }
 
@@ -303,12 +303,12 @@ impl Outcome {
 struct Objects {
     claims: Vec<IPAddressClaim>,
     addresses: Vec<IPAddress>,
-    /// The names of claims that get no address now.
+    /// Names of claims without an address now.
     at_rest: BTreeSet<String>,
 }
 
 impl Objects {
-    /// Pool as it is, with the floating IPs of `view`.
+    /// [`Observed`] pool, with the floating IPs of a [`View`].
     fn with(&self, view: &View) -> Observed {
         let claims = self.claims.iter().map(|claim| Claim {
             name: claim.name_any(),
@@ -379,7 +379,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Writes into the status of a claim whether it has its IPAddress, and which.
+    /// Writes the IPAddress, or its absence, into the status of a claim.
     async fn tell(&self, work: &Work<'_>, name: &str, verdict: Verdict) -> Result<(), Error> {
         let mut all = self.claims.iter();
         let Some(claim) = all.find(|claim| claim.name_any() == name) else {
@@ -413,7 +413,7 @@ fn is_of(reference: &PoolReference, pool: &OpenStackFloatingIPPool) -> bool {
         && reference.name == pool.name_any()
 }
 
-/// The claim, with the label of the Cluster that its spec names.
+/// [`IPAddressClaim`] with the label of the Cluster in its spec.
 fn labelled(claim: &IPAddressClaim) -> IPAddressClaim {
     let mut claim = claim.clone();
     if let Some(name) = claim.spec.cluster_name.clone() {

@@ -1,5 +1,5 @@
-//! OpenStackServers that the Go provider has created for machines and bastions that were taken over. The server in the cloud is
-//! the machine's; the object is deleted by garbage collection after its owner, and has nothing to clean up.
+//! OpenStackServers created by the Go provider for adopted machines and bastions. The server in the cloud belongs to
+//! the machine; the object is deleted by garbage collection after its owner, and has nothing to clean up.
 
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -16,7 +16,7 @@ use crate::identity::{CLUSTER_ID, Identity};
 use crate::names::SERVER_FINALIZER;
 use crate::{cluster, machine};
 
-/// True for such an object that is being deleted.
+/// True for such an object in deletion.
 pub(super) fn goes(object: &OpenStackServer) -> bool {
     is_deleting(object)
         && owner(object).is_some()
@@ -24,7 +24,7 @@ pub(super) fn goes(object: &OpenStackServer) -> bool {
         && finalizer::has(object, SERVER_FINALIZER)
 }
 
-/// Removes the finalizer once the owner is gone, or has nothing in the cloud any more.
+/// Removes the finalizer once the owner is gone, or has no resources in the cloud any more.
 pub(super) async fn release(ctx: &Context, object: &OpenStackServer) -> Result<Action, Error> {
     let Some(owner) = owner(object) else {
         return Ok(Action::await_change());

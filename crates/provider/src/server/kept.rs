@@ -1,4 +1,4 @@
-//! A server as an object with an identity of its own.
+//! Server as an object with an identity of its own.
 
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::IdentityRef;
@@ -61,7 +61,7 @@ impl Alone for OpenStackServer {
         recorded(self).is_some()
     }
 
-    /// By the tags of the server in the status that has the name of the object.
+    /// Restores the identity by the tags of the server in the status, if it has the name of the object.
     fn restored(&self, view: &View) -> Result<Identity, Problem> {
         let server = recorded(self).and_then(|id| view.servers.get(id));
         let server = server.filter(|server| server.name == self.name_any());
@@ -84,7 +84,8 @@ impl Alone for OpenStackServer {
     }
 }
 
-/// The Go provider creates such an object for each machine and bastion; here these have their servers themselves.
+/// [`Problem`] of an object as created by the Go provider for each machine and bastion; here machines and bastions have
+/// servers without such objects.
 fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
     let owner = owner(object)?;
     let (kind, name) = (&owner.kind, &owner.name);

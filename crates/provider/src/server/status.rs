@@ -25,7 +25,7 @@ pub(super) fn not_ready(
     object.status.get_or_insert_default().ready = false;
 }
 
-/// Writes what the server is, and returns when to look again.
+/// Writes the state of the server, and returns the time of the next look.
 pub(super) async fn show(
     object: &OpenStackServer,
     next: &mut OpenStackServer,

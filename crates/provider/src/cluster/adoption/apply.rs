@@ -1,4 +1,4 @@
-//! The writes of an adoption: to the cloud, then to the objects, that of the OpenStackCluster last.
+//! Writes of an adoption: to the cloud, then to the objects, the [`OpenStackCluster`] last.
 
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -22,11 +22,11 @@ use crate::machine::FINALIZER as OF_MACHINE;
 use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 
-/// Takes over a cluster, whose machines are `machines`. It may act once the watch of identities has shown that no other
+/// Takes over a cluster with its `machines`. The cluster may act once the watch of identities has shown that no other
 /// object has its identity.
 ///
 /// # Errors
-/// The conflicts, as a problem; those of cloud and API server; and [`Error::Behind`] at the end.
+/// The conflicts, as a [`Problem`]; errors of cloud and API server; and [`Error::Behind`] at the end.
 pub(crate) async fn adopt(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -73,7 +73,7 @@ pub(crate) async fn adopt(
     Ok(id)
 }
 
-/// The conflicts of an adoption, as a problem.
+/// Conflicts of an [`Adoption`], as a [`Problem`].
 pub(crate) fn refused(adoption: &Adoption) -> Problem {
     let text = format!(
         "nothing is taken over, since {} of the resources are not clear: {}",
@@ -83,7 +83,7 @@ pub(crate) fn refused(adoption: &Adoption) -> Problem {
     Problem::new(Type::Ready, Reason::AdoptionRefused, text)
 }
 
-/// The OpenStackServers with the label of the cluster.
+/// [`OpenStackServer`]s with the label of the cluster.
 async fn servers(
     ctx: &Context,
     object: &OpenStackCluster,
@@ -136,7 +136,7 @@ async fn send(inventory: &Inventory, found: &Found) -> openstack::Result<()> {
     }
 }
 
-/// Stores the identities of the machines on which the Go provider has worked; others get theirs as new ones.
+/// Stores the identities of the machines with resources of the Go provider; other machines get new ones later.
 async fn of_machines(
     ctx: &Context,
     adoption: &Adoption,
@@ -158,7 +158,7 @@ async fn of_machines(
     Ok(())
 }
 
-/// Records on the OpenStackServers of machines and bastion that they have been taken over: they go with their owners.
+/// Records the adoption on the [`OpenStackServer`]s of machines and bastion: these objects go with their owners.
 async fn of_servers(
     ctx: &Context,
     cluster: Identity,

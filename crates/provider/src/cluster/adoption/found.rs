@@ -1,4 +1,4 @@
-//! A resource with its evidence, and the search for one. Pure.
+//! Resource with its evidence, and the search for one. Pure.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use openstack::inventory::Resource;
 
 use crate::identity::{Identity, Mark};
 
-/// A kind of resource.
+/// Kind of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // The names are self-explanatory; `Display` describes them.
 pub enum What {
@@ -38,29 +38,29 @@ impl fmt::Display for What {
     }
 }
 
-/// The one write by which a resource gets the mark.
+/// Single write that marks a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// The description that it gets.
+    /// New description.
     Description(String),
-    /// All tags that it gets.
+    /// All new tags.
     Tags(Vec<String>),
 }
 
-/// A resource of the Go provider.
+/// Resource of the Go provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its kind.
+    /// Kind.
     pub what: What,
-    /// Its id.
+    /// Id.
     pub id: String,
-    /// Its name; for a floating IP its address.
+    /// Name; for a floating IP the address.
     pub name: String,
-    /// Kind and name of the object that it is of.
+    /// Kind and name of the object that owns the resource.
     pub object: String,
-    /// Why it is that object's: an id first, then a name.
+    /// Evidence of the owner: an id first, then a name.
     pub evidence: Vec<String>,
-    /// The write; `None` if it has the mark.
+    /// [`Write`] of the mark; `None` if marked.
     pub write: Option<Write>,
 }
 
@@ -70,21 +70,21 @@ impl fmt::Display for Found {
     }
 }
 
-/// The side of the evidence that is the same for all resources of an object.
+/// Part of the evidence common to all resources of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     /// Kind and name of the object.
     pub(super) object: String,
-    /// The mark that they get.
+    /// [`Mark`] of the resources.
     pub(super) mark: Mark,
 }
 
-/// Where an id was read.
+/// Source of an id.
 #[derive(Clone, Debug)]
 pub(super) enum By {
     /// The status of an object, by its kind and name.
     Status(String),
-    /// The server that a port or volume is at, by its id.
+    /// Server with the port or volume, by its id.
     Server(String),
 }
 
@@ -104,19 +104,19 @@ impl By {
     }
 }
 
-/// The properties that one resource has to have.
+/// Properties required of a resource.
 pub(super) struct Expected<'a> {
     pub(super) what: What,
-    /// Its id, and where it was read.
+    /// Id, and its source.
     pub(super) id: &'a str,
     pub(super) by: By,
-    /// The names that the Go provider gives to such a resource of this object.
+    /// Names of such a resource of this object in the Go provider.
     pub(super) names: Vec<String>,
-    /// The description that the Go provider gives.
+    /// Description in the Go provider.
     pub(super) description: String,
 }
 
-/// The search for the resources of one cluster.
+/// Search for the resources of one cluster.
 pub(super) struct Search<'v> {
     pub(super) view: &'v View,
     pub(super) found: Vec<Found>,
@@ -134,7 +134,7 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// Takes a resource with a description, or says why not.
+    /// Takes a resource with a description, or reports the reason against it.
     pub(super) fn described<T: Resource>(
         &mut self,
         side: &Side,
@@ -154,7 +154,7 @@ impl<'v> Search<'v> {
         self.push(side, &expected, item, write, is_described);
     }
 
-    /// Takes a server, whose mark is in its tags, or says why not.
+    /// Takes a server, with a mark in the tags, or reports the reason against it.
     pub(super) fn tagged<T: Resource>(
         &mut self,
         side: &Side,
@@ -180,7 +180,7 @@ impl<'v> Search<'v> {
         self.push(side, &expected, item, write, false);
     }
 
-    /// The resource if its name is expected and nobody else has marked it; a conflict otherwise.
+    /// Resource with an expected name and without a foreign mark; a conflict otherwise.
     fn proven<'i, T: Resource>(
         &mut self,
         side: &Side,
@@ -242,7 +242,7 @@ impl<'v> Search<'v> {
         });
     }
 
-    /// Says that a resource has a name of the cluster's and no status names it: the provider would create another one.
+    /// Notes a resource with a name of the cluster but in no status: the provider would create another one.
     pub(super) fn stray<T: Resource>(
         &mut self,
         what: What,
@@ -265,5 +265,5 @@ impl<'v> Search<'v> {
     }
 }
 
-/// The limit of Nova for the tags of a server.
+/// Nova's limit for the tags of a server.
 const MOST_TAGS: usize = 50;

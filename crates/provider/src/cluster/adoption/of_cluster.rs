@@ -12,7 +12,7 @@ use crate::cluster::desired::{balancer_spec, bastion_spec, wants_floating_ip};
 use crate::identity::{Identity, Mark};
 use crate::names::{GROUP_DESCRIPTION, Names};
 
-/// The resources of a cluster: what its status names directly comes last.
+/// Resources of a cluster: ids in its own status come last.
 pub(super) fn all(
     search: &mut Search<'_>,
     objects: &Objects<'_>,
@@ -173,7 +173,7 @@ impl OfCluster<'_> {
         }
     }
 
-    /// The floating IP of the API server, unless the spec names it: then it stays its user's.
+    /// Takes the floating IP of the API server, unless the spec names the address: then the user keeps it.
     fn floating_ip(&self, search: &mut Search<'_>) {
         let spec = &self.objects.infra.spec;
         let balanced = balancer_spec(spec).is_some();
@@ -216,7 +216,7 @@ impl OfCluster<'_> {
         }
     }
 
-    /// True for a floating IP that the Go provider has created for this cluster, marked or not.
+    /// True for a [`FloatingIp`] created for this cluster by the Go provider, marked or not.
     fn is_ours(&self, ip: &FloatingIp, mark: Mark) -> bool {
         let text = self.names.description();
         ip.description == text || ip.description == mark.description(&text)

@@ -13,15 +13,15 @@ use crate::machine::facts::ports;
 use crate::machine::observed::Known;
 use crate::names::Names;
 
-/// A server that the Go provider has created.
+/// Server created by the Go provider.
 pub(super) struct OfServer<'a> {
-    /// Its name.
+    /// Name.
     pub(super) name: String,
     pub(super) spec: &'a OpenStackMachineSpec,
-    /// Its id and the ids of its ports, and the kind and name of the object that has them.
+    /// Id of the server and ids of its ports, with the kind and name of the object that has these ids.
     pub(super) server: Option<(String, String)>,
     pub(super) ports: Vec<(String, String)>,
-    /// The description of its ports.
+    /// Description of the ports.
     pub(super) description: String,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn machine(
 }
 
 impl OfServer<'_> {
-    /// Adds the ids in the status of the OpenStackServer with the name.
+    /// Adds the ids in the status of the [`OpenStackServer`] with the name.
     pub(super) fn add_recorded(&mut self, servers: &[OpenStackServer]) {
         let mut servers = servers.iter();
         let Some(object) = servers.find(|object| object.name_any() == self.name) else {
@@ -97,7 +97,7 @@ impl OfServer<'_> {
             .collect()
     }
 
-    /// The names of the volumes, with the description of each.
+    /// Names of the volumes, with the description of each.
     fn volumes(&self) -> Vec<(String, String)> {
         let name = &self.name;
         let root = self.spec.root_volume.iter();
@@ -112,7 +112,7 @@ impl OfServer<'_> {
     }
 }
 
-/// A server with its ports and volumes: these first, since the server tells which are its own.
+/// Takes a server with its ports and volumes: these first, since the server identifies them.
 pub(super) fn all(search: &mut Search<'_>, side: &Side, of: &OfServer<'_>) {
     let view = search.view;
     let names = of.port_names();
@@ -148,7 +148,7 @@ pub(super) fn all(search: &mut Search<'_>, side: &Side, of: &OfServer<'_>) {
     search.tagged(side, expected, Some(&**server));
 }
 
-/// The ports whose ids a status has.
+/// Takes the ports with ids in a status.
 fn recorded_ports(
     search: &mut Search<'_>,
     side: &Side,
@@ -175,7 +175,7 @@ fn recorded_ports(
     }
 }
 
-/// The ports that are at the server and have a name of its ports, without a status that has their ids.
+/// Takes the ports attached to the server with a name of its ports, without an id in a status.
 fn attached(search: &mut Search<'_>, side: &Side, of: &OfServer<'_>, names: &[String], id: &str) {
     for port in search.view.ports.of_parent(id) {
         if names.contains(&port.name) {
@@ -202,7 +202,7 @@ fn port_of(
     search.described(side, expected, Some(port));
 }
 
-/// The volumes at the server that have a name of its volumes.
+/// Takes the volumes attached to the server with a name of its volumes.
 fn volumes(search: &mut Search<'_>, side: &Side, of: &OfServer<'_>, id: &str) {
     for (name, description) in of.volumes() {
         let at = search.view.volumes.of_parent(id).iter();

@@ -14,10 +14,10 @@ use crate::problem::Problem;
 use crate::reason::{Reason, Type};
 use crate::words::past;
 
-/// The maximum number of plans in one reconcile.
+/// Maximum number of plans in one reconcile.
 const ROUNDS: usize = 4;
 
-/// What is left after the steps.
+/// Rest after the steps.
 pub(super) struct Outcome {
     pub(super) observed: Observed,
     pub(super) plan: Plan,
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
 /// Plans and applies until only waits are left.
 ///
 /// # Errors
-/// The step that failed.
+/// The [`Step`] that failed.
 pub(super) async fn apply(
     work: &Work<'_>,
     kinds: &[Kind],

@@ -1,7 +1,7 @@
 //! The steps from the observed to the wanted bastion: its server by the plan of machines, and its floating IP.
 //!
-//! A changed spec has another mark. What carries the mark of a former spec goes first, and only then the new server is
-//! created, which gets the floating IP of the former one.
+//! A changed spec has another mark. Resources with the mark of a former spec go first, and only then the new server is
+//! created, with the floating IP of the former one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,49 +18,49 @@ use crate::machine::desired::Desired;
 use crate::machine::observed::{Known, Observed as OfServer};
 use crate::machine::plan as server;
 
-/// The bastion that the spec asks for.
+/// Bastion of the spec.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its mark, which another spec changes.
+    /// [`Mark`], different for another spec.
     pub mark: Mark,
-    /// Its server; `None` if that was there already, so that nothing of its spec was looked for.
+    /// [`Desired`] server; `None` for an existing one, whose spec was not resolved.
     pub server: Option<Desired>,
-    /// Its floating IP.
+    /// Floating IP.
     pub address: Option<Address>,
-    /// Where the port of the floating IP is.
+    /// [`Place`] of the port with the floating IP.
     pub place: Place,
-    /// The description of the floating IP, with the mark.
+    /// Description of the floating IP, with the mark.
     pub description: String,
-    /// The tags of the floating IP.
+    /// Tags of the floating IP.
     pub tags: Vec<String>,
 }
 
-/// The floating IP that the spec asks for.
+/// Floating IP of the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The external network.
     pub network: String,
-    /// The address; chosen by Neutron when absent.
+    /// Address; chosen by Neutron when absent.
     pub given: Option<String>,
-    /// The pool that has given it, if one of ours has.
+    /// [`Identity`] of the pool that has given the address, if a pool of this provider.
     pub pool: Option<Identity>,
 }
 
-/// What is there of the bastion.
+/// Existing resources of the bastion.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// What has the mark of the wanted one.
+    /// Resources with the mark of the wanted bastion.
     pub current: Option<OfServer>,
-    /// What has the marks of former specs.
+    /// Resources with the marks of former specs.
     pub former: Vec<OfServer>,
-    /// The floating IPs created for it, the one to keep first.
+    /// [`FloatingIp`]s created for the bastion, the one to keep first.
     pub ips: Vec<Arc<FloatingIp>>,
-    /// The view, for lookups.
+    /// [`View`], for lookups.
     pub view: Arc<View>,
 }
 
 impl Observed {
-    /// The bastion in the observed state of its cluster; `wanted` is the mark of the wanted one.
+    /// Bastion in the observed state of its cluster; `wanted` is the [`Mark`] of the wanted one.
     pub fn of(cluster: &OfCluster, wanted: Option<Mark>) -> Self {
         let view = &cluster.view;
         let with = |mark| OfServer::of(Arc::clone(view), mark, Known::default());
@@ -76,7 +76,7 @@ impl Observed {
         }
     }
 
-    /// The floating IP of the wanted bastion, if there is one.
+    /// [`FloatingIp`] of the wanted bastion, if any.
     pub fn floating_ip(&self, wanted: &Wanted) -> Option<&Arc<FloatingIp>> {
         match wanted.address.as_ref()?.given.as_deref() {
             Some(given) => {
@@ -87,7 +87,7 @@ impl Observed {
         }
     }
 
-    /// Port and address to log in through: in the network of the cluster, or else the first IPv4 address.
+    /// Port and address for logins: in the network of the cluster, or else the first IPv4 address.
     pub fn place(&self, wanted: &Wanted) -> Option<(String, String)> {
         let mut ports = self.current.as_ref()?.ports.clone();
         ports.sort_by(|a, b| a.name.cmp(&b.name));
@@ -115,7 +115,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The event for this step, such as `CreateServer`.
+    /// Event for this step, such as `CreateServer`.
     pub fn event(&self) -> Option<&'static str> {
         Some(match self {
             Step::Server(step) => return step.event(),
@@ -143,10 +143,10 @@ impl fmt::Display for Step {
     }
 }
 
-/// The steps to apply now, in this order, and what to wait for.
+/// [`Step`]s to apply now, in this order, and reasons to wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The writes.
+    /// Writes.
     pub steps: Vec<Step>,
     /// Reasons to wait before later steps.
     pub waits: Vec<String>,
@@ -164,7 +164,7 @@ impl Plan {
     }
 }
 
-/// The plan from `observed` to `wanted`; without a wanted one, nothing of a bastion stays.
+/// [`Plan`] from `observed` to `wanted`; without a wanted one, nothing of a bastion stays.
 pub fn plan(wanted: Option<&Wanted>, observed: &Observed) -> Plan {
     let mut plan = Plan::default();
     for former in &observed.former {
@@ -191,8 +191,7 @@ pub fn plan(wanted: Option<&Wanted>, observed: &Observed) -> Plan {
     plan
 }
 
-/// The floating IPs that are not the wanted one: one of ours is deleted, and one of the user leaves the port, which can
-/// have only one.
+/// Deletes unwanted floating IPs of this provider, and removes the user's from the port, which can have only one.
 fn surplus_ips(wanted: &Wanted, observed: &Observed, steps: &mut Vec<Step>) {
     let kept = observed.floating_ip(wanted).map(|ip| ip.id.as_str());
     let others = observed.ips.iter().map(|ip| ip.id.as_str());
@@ -250,7 +249,7 @@ pub enum Request {
     FloatingIp(OfNetwork),
 }
 
-/// The request of `step`; `None` when nothing is left to do, or when a resource that it depends on does not exist.
+/// [`Request`] of a [`Step`]; `None` when nothing is left to do, or when a needed resource does not exist.
 pub fn request(step: &Step, wanted: Option<&Wanted>, observed: &Observed) -> Option<Request> {
     let of_network = match step {
         Step::Server(step) => {

@@ -1,4 +1,4 @@
-//! The floating IP that a bastion has from a pool.
+//! Floating IP of a bastion from a pool.
 
 use api::infra::v1beta2::{FloatingIpPoolRef, OpenStackCluster};
 
@@ -8,7 +8,7 @@ use crate::context::{Context, Error, of_cluster};
 use crate::machine::pooled::{Claimant, Given};
 use crate::names::Names;
 
-/// The address that the pool in the spec has given, if it names one; an inner error is what to wait for.
+/// Address given by the pool in the spec, if any; an inner error is the reason to wait.
 ///
 /// # Errors
 /// Errors of the claim.
@@ -28,7 +28,7 @@ pub(super) async fn claimed(
     }
 }
 
-/// Gives an address of a pool back that the spec names no more.
+/// Gives an address back to a pool that is no longer in the spec.
 ///
 /// # Errors
 /// Errors of the API server.
@@ -39,7 +39,7 @@ pub(super) async fn tidy(ctx: &Context, cluster: &OpenStackCluster) -> Result<()
     }
 }
 
-/// Gives the address of a pool back, when no server uses it any more.
+/// Gives the address back to its pool, when no server uses the address any more.
 ///
 /// # Errors
 /// Errors of the API server.
@@ -54,7 +54,7 @@ pub(in crate::cluster) async fn give_back(
     claimant(cluster, name, &server).give_back(ctx).await
 }
 
-/// The pool in the spec of the bastion that is wanted.
+/// [`FloatingIpPoolRef`] in the spec of the wanted bastion.
 fn reference(cluster: &OpenStackCluster) -> Option<&FloatingIpPoolRef> {
     let (_, spec) = bastion_spec(&cluster.spec)?;
     spec.floating_ip_pool_ref.as_ref()

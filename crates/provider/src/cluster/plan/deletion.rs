@@ -1,4 +1,4 @@
-//! The plan of a deletion: dependents first, and nothing that another cluster needs.
+//! Plan of a deletion: dependents first, and no resource needed by another cluster.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::{Plan, Step, Wait, held, under_way};
 use crate::cluster::observed::Observed;
 use crate::reason::Type;
 
-/// The plan of a deletion. `existing_router` is the id of a router of others to which the cluster's subnets are
+/// [`Plan`] of a deletion. `existing_router` is the id of a router of others to which the cluster's subnets are
 /// connected.
 pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan {
     let mut plan = Plan::default();
@@ -44,7 +44,7 @@ pub fn plan_deletion(observed: &Observed, existing_router: Option<&str>) -> Plan
     plan
 }
 
-/// Whether load balancers of others are in the networks of the cluster.
+/// True if load balancers of others are in the networks of the cluster.
 pub fn holds_load_balancers(observed: &Observed) -> bool {
     held::balancers(observed).next().is_some()
 }
@@ -75,8 +75,8 @@ fn balancers(observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// Routes and interfaces of the cluster's routers, then these; of a router of others, only the interfaces to the
-/// cluster's subnets.
+/// Deletes routes and interfaces of the cluster's routers, then the routers; of a router of others, only the interfaces
+/// to the cluster's subnets.
 fn routers(observed: &Observed, existing: Option<&str>, steps: &mut Vec<Step>) {
     let with_routes = observed.routers.iter();
     let with_routes = with_routes.filter(|router| !router.routes.is_empty());
@@ -116,7 +116,7 @@ fn groups(observed: &Observed, plan: &mut Plan) {
     }
 }
 
-/// Not while a load balancer exists, since its address is in the subnet. Subnets before networks.
+/// Deletes subnets, then networks; not while a load balancer exists, since its address is in the subnet.
 fn networks(observed: &Observed, plan: &mut Plan) {
     if observed.balancers.is_empty() {
         let subnets = observed.subnets.iter();

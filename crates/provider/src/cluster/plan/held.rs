@@ -1,5 +1,5 @@
-//! What others have put into the networks of a cluster that is being deleted. Neutron keeps a network as long as a load
-//! balancer or a port of others is in it; their ports also need the router, which Neutron would remove from them.
+//! Resources of others in the networks of a cluster that is being deleted. Neutron keeps a network as long as a load
+//! balancer or a port of others is in the network; such ports also need the router, which Neutron would remove.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::cluster::observed::Observed;
 use crate::identity::Identity;
 use crate::reason::Type;
 
-/// How the cloud controller manager names the load balancer of a Service, and tags it for each Service that shares it:
-/// `kube_service_<cluster>_<namespace>_<name>`.
+/// Prefix of the cloud controller manager for the name of a Service's load balancer, and for its tag of each Service
+/// that shares the load balancer: `kube_service_<cluster>_<namespace>_<name>`.
 const OF_SERVICE: &str = "kube_service_";
-/// What the description of a floating IP that the cloud controller manager created begins with: this one or the Go one.
-/// One that a user created is not for us to name for deletion.
+/// First words of the description of a floating IP created by a cloud controller manager: this one or the Go one. The
+/// provider never suggests the deletion of a user's floating IP.
 const IP_OF_SERVICE: &str = "Floating IP for Kubernetes external service ";
-/// The tag with the uid of a Service, with which the description of its floating IP ends.
+/// Tag with the uid of a Service; the description of its floating IP ends with this text.
 const SERVICE_TAG: &str = "ferrostack-service=";
 
-/// What to wait for while others need the networks and routers of the cluster.
+/// Waits for others who need the networks and routers of the cluster.
 pub(super) fn network(observed: &Observed) -> Vec<Wait> {
     let mut all = by_load_balancers(observed);
     all.extend(by_ports(observed));
@@ -29,7 +29,7 @@ pub(super) fn network(observed: &Observed) -> Vec<Wait> {
     all
 }
 
-/// What to wait for while ports of other clusters use a security group of this one.
+/// [`Wait`] for ports of other clusters in a [`SecurityGroup`] of this one.
 pub(super) fn group(observed: &Observed, group: &SecurityGroup) -> Option<Wait> {
     let uses = |port: &Port| port.security_groups.contains(&group.id);
     let ports = of_others(observed, uses).into_iter().next();
@@ -41,14 +41,14 @@ pub(super) fn group(observed: &Observed, group: &SecurityGroup) -> Option<Wait> 
     )))
 }
 
-/// One wait for each load balancer of others in the networks of the cluster.
+/// One [`Wait`] for each load balancer of others in the networks of the cluster.
 fn by_load_balancers(observed: &Observed) -> Vec<Wait> {
     let all = balancers(observed);
     all.map(|balancer| stuck(words(observed, balancer)))
         .collect()
 }
 
-/// The load balancers of others in the networks of the cluster.
+/// [`LoadBalancer`]s of others in the networks of the cluster.
 pub(super) fn balancers(observed: &Observed) -> impl Iterator<Item = &Arc<LoadBalancer>> {
     let is_inside = move |balancer: &LoadBalancer| {
         let mut networks = observed.networks.iter();
@@ -61,7 +61,7 @@ pub(super) fn balancers(observed: &Observed) -> impl Iterator<Item = &Arc<LoadBa
     all.filter(move |balancer| is_inside(balancer) && !is_ours(&balancer.id))
 }
 
-/// One wait for each other cluster with ports in the networks of this one.
+/// One [`Wait`] for each other cluster with ports in the networks of this one.
 fn by_ports(observed: &Observed) -> Vec<Wait> {
     let is_inside = |port: &Port| {
         let mut networks = observed.networks.iter();
@@ -78,7 +78,7 @@ fn by_ports(observed: &Observed) -> Vec<Wait> {
         .collect()
 }
 
-/// One wait for each subnet of another cluster that is connected to a router of this one.
+/// One [`Wait`] for each subnet of another cluster connected to a router of this one.
 fn by_subnets(observed: &Observed) -> Vec<Wait> {
     let mut all = Vec::new();
     for router in observed.routers.iter().map(|router| &router.id) {
@@ -95,13 +95,13 @@ fn by_subnets(observed: &Observed) -> Vec<Wait> {
     all
 }
 
-/// The other cluster that the subnet with this id was created for, if any.
+/// [`Identity`] of the other cluster for which the subnet with this id was created, if any.
 pub(super) fn other_subnet(observed: &Observed, id: &str) -> Option<Identity> {
     let subnet = observed.view.subnets.get(id)?;
     observed.other(&**subnet)
 }
 
-/// The names of the ports of other clusters for which `which` holds, by the identities of those clusters.
+/// Names of other clusters' ports selected by `which`, by the identities of these clusters.
 fn of_others(observed: &Observed, which: impl Fn(&Port) -> bool) -> BTreeMap<Identity, String> {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     let ports = observed.view.ports.iter();
@@ -124,8 +124,8 @@ fn stuck(message: String) -> Wait {
     }
 }
 
-/// What a load balancer holds up, and what to do. Nobody is sent to the workload cluster: this plan deletes what is left
-/// of its servers and of its API server's load balancer, and the machines went before it.
+/// Resources blocked by a load balancer, and what to do. The user is never sent to the workload cluster: this plan
+/// deletes the rest of its servers and of its API server's load balancer, and the machines went before.
 fn words(observed: &Observed, balancer: &LoadBalancer) -> String {
     let LoadBalancer { name, id, .. } = balancer;
     let services = services(balancer);
@@ -143,8 +143,8 @@ fn words(observed: &Observed, balancer: &LoadBalancer) -> String {
     )
 }
 
-/// Whose a load balancer of Services is, and what to do about it. Whether its Service keeps the floating IP is an
-/// annotation of the Service: the cloud does not know it.
+/// Owner of a load balancer of Services, and what to do. An annotation of the Service, unknown to the cloud, decides if
+/// the floating IP stays.
 fn of_services(services: &[String], ips: &[&str], by_hand: &str) -> (String, String) {
     let noun = |what, count| if count == 1 { what } else { format!("{what}s") };
     let service = noun("Service".to_owned(), services.len());
@@ -171,7 +171,7 @@ fn of_services(services: &[String], ips: &[&str], by_hand: &str) -> (String, Str
     )
 }
 
-/// The addresses of the floating IPs that were created for the Services of a load balancer.
+/// Addresses of the floating IPs created for the Services of a load balancer.
 fn floating_ips<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Vec<&'a str> {
     let is_of = |ip: &FloatingIp| match &ip.port_id {
         Some(port) => *port == balancer.vip_port_id,
@@ -186,7 +186,7 @@ fn floating_ips<'a>(observed: &'a Observed, balancer: &LoadBalancer) -> Vec<&'a 
     all.map(|ip| ip.floating_ip_address.as_str()).collect()
 }
 
-/// The Services of a load balancer, as `namespace/name`.
+/// Services of a load balancer, as `namespace/name`.
 fn services(balancer: &LoadBalancer) -> Vec<String> {
     let named = balancer.tags.iter().chain([&balancer.name]);
     let mut found: Vec<_> = named.filter_map(|name| service(name)).collect();
@@ -195,7 +195,7 @@ fn services(balancer: &LoadBalancer) -> Vec<String> {
     found
 }
 
-/// Neither namespaces nor names of Services have an underscore; the name of the cluster may.
+/// Service in a name: neither namespaces nor names of Services have an underscore; the name of the cluster may.
 fn service(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(OF_SERVICE)?.rsplitn(3, '_');
     let (service, namespace) = (parts.next()?, parts.next()?);

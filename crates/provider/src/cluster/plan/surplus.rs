@@ -1,5 +1,5 @@
-//! Surplus resources: when the response to a create request was lost and the request was repeated, two resources have
-//! the mark of the cluster. [`Observed`] sorts the one that stays first; the others are deleted.
+//! Surplus resources: after a lost response and a repeated create request, two resources have the mark of the cluster.
+//! [`Observed`] sorts the one to keep first; the others are deleted.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::cluster::observed::Observed;
 use crate::family::Family;
 use crate::reason::Type;
 
-/// Surplus routers and their interfaces: only one router can have the gateway address of a subnet.
+/// Deletes surplus routers and their interfaces: only one router can have the gateway address of a subnet.
 pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     for router in observed.routers.iter().skip(1) {
         let mut subnets = observed.interfaces(&router.id).map(|(_, subnet)| subnet);
@@ -29,7 +29,7 @@ pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
     }
 }
 
-/// All other surplus resources.
+/// Deletes all other surplus resources.
 pub(super) fn others(desired: &Desired, observed: &Observed, plan: &mut Plan) {
     balancers(observed, plan);
     groups(desired, observed, &mut plan.steps);
@@ -66,7 +66,7 @@ fn groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     bastion_groups(desired, observed, steps);
 }
 
-/// The groups of a bastion that is gone. Neutron keeps a group as long as a port is in it.
+/// Deletes the groups of a former bastion. Neutron keeps a group with ports.
 fn bastion_groups(desired: &Desired, observed: &Observed, steps: &mut Vec<Step>) {
     if desired.groups.contains_key(&ManagedGroup::Bastion) {
         return;
