@@ -1,6 +1,6 @@
-//! Values files of the charts of other programs, read for the manifests of ours.
+//! Values files of other programs' charts, read for the manifests of this program.
 //!
-//! Only what a file says counts. What it leaves out is as in our manifests, and not as in the chart.
+//! Only values in the file count: the manifests, and not the chart, decide about missing ones.
 
 pub(crate) mod edit;
 pub(crate) mod flags;
@@ -14,28 +14,28 @@ use serde_json::Value;
 
 pub(crate) use self::keys::Keys;
 
-/// The kind of a value.
+/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Text,
     /// A number without a fraction or a sign.
     Whole,
-    /// A number, or a percentage as text.
+    /// Number, or percentage as text.
     Amount,
     /// `true` or `false`, also as text.
     Switch,
     Map,
     List,
-    /// Flags, as a list or as the text of one.
+    /// Flags, as a list or as one text.
     Flags,
     /// The text of YAML documents.
     Documents,
 }
 
-/// The values of a file, which can be credentials.
+/// Values of a file, perhaps with credentials.
 #[derive(Clone, Default)]
 pub(crate) struct Values {
-    /// By path, such as `csi.plugin.controllerPlugin.replicas`. Each value is of the kind that its key takes.
+    /// [`Value`]s by path, such as `csi.plugin.controllerPlugin.replicas`, each of the type for its key.
     given: BTreeMap<String, Value>,
     /// Sentences about values without an effect here.
     pub(crate) notes: Vec<String>,
@@ -49,10 +49,10 @@ impl fmt::Debug for Values {
 }
 
 impl Values {
-    /// Reads a file.
+    /// Reads a file, with these [`Keys`].
     ///
     /// # Errors
-    /// The paths of all keys that the chart does not have, and of values that are none.
+    /// Paths of all keys unknown to the chart, and of invalid values.
     pub(crate) fn parse(text: &str, keys: Keys) -> anyhow::Result<Self> {
         let document: Value = serde_saphyr::from_str(text)
             .map_err(|error| anyhow::anyhow!("{}", error.without_snippet()))?;
@@ -83,7 +83,7 @@ impl Values {
         self.get(path)?.as_bool()
     }
 
-    /// True if anything below a path is given.
+    /// True if a value at or below a path is given.
     pub(crate) fn has(&self, path: &str) -> bool {
         let inner = format!("{path}.");
         self.given.keys().any(|key| key.starts_with(&inner))
@@ -141,7 +141,7 @@ impl Reader {
         }
     }
 
-    /// The names that a path could end with.
+    /// Possible last parts of a path.
     fn beside(&self, path: &str) -> String {
         let parent = path.rsplit_once('.').map_or("", |(parent, _)| parent);
         let names = self.keys.iter().filter_map(|key| {
@@ -156,7 +156,7 @@ impl Reader {
     }
 }
 
-/// True for values that a chart itself has for nothing.
+/// True for the values that a chart uses for nothing.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -168,7 +168,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 impl Takes {
-    /// The value in the form that is applied.
+    /// [`Value`] in the form for the manifests.
     fn read(self, value: &Value) -> Result<Value, String> {
         let wrong = |what: &str| Err(format!("this is not {what}"));
         match (self, value) {
@@ -199,7 +199,7 @@ impl Takes {
     }
 }
 
-/// Flags: a list, or, as the chart has them, the text of one.
+/// Flags: a list, or one text, as in the chart.
 fn flags(value: &Value) -> Result<Value, String> {
     let list = match value {
         Value::String(text) if text.contains("{{") => {

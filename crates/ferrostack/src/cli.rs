@@ -1,4 +1,4 @@
-//! Commands and flags. Names are those of clusterctl and kubectl where these have one.
+//! Commands and flags, with names of clusterctl and kubectl for equal ones.
 
 mod admin;
 mod adopt;
@@ -140,9 +140,9 @@ pub(crate) enum Command {
     /// Check the storage of a cluster on OpenStack, and find what it has left behind in the cloud.
     #[command(subcommand)]
     Csi(Csi),
-    /// Print a token of Keystone for kubectl, which calls this as its exec plugin.
+    /// Print a token of Keystone for kubectl, as an exec plugin.
     ClientKeystoneAuth(Box<ClientKeystoneAuth>),
-    /// Run the Keystone webhook of an API server: who tokens of the cloud are, and what their users may do.
+    /// Run the Keystone webhook of an API server: identities of the cloud's tokens, and permissions of their users.
     #[command(name = "k8s-keystone-auth")]
     KeystoneWebhook(Box<KeystoneWebhook>),
     /// Explain and check policies of the Keystone webhook.
@@ -225,7 +225,7 @@ pub(crate) enum Command {
     Man(Man),
 }
 
-/// How to find the running API server.
+/// Flags to find the running API server.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ServerArgs {
     /// Kubeconfig of the management cluster [default: that of --data-dir, then KUBECONFIG, then that of the default
@@ -239,21 +239,21 @@ pub(crate) struct ServerArgs {
     pub(crate) data_dir: DataDirArg,
 }
 
-/// A namespace of the running API server.
+/// Namespace of the running API server.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ConnectArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
-    /// Namespace of the cluster [default: that of the context, or else `default`].
+    /// Namespace of the cluster [default: the context's, or else `default`].
     #[arg(id = "namespace", short, long, value_name = "NAMESPACE")]
     pub(crate) given_namespace: Option<String>,
-    /// The namespace that is meant; that of the context is set once the kubeconfig is known.
+    /// Effective namespace; the namespace of the context is filled in once the kubeconfig is known.
     #[arg(skip = "default".to_owned())]
     pub(crate) namespace: String,
 }
 
 impl Command {
-    /// The namespace of a running API server that the command is about.
+    /// Namespace of a running API server, of commands with one.
     pub(crate) fn connection(&mut self) -> Option<&mut ConnectArgs> {
         Some(match self {
             Self::Describe(Describe::Cluster(args)) => &mut args.connect,

@@ -1,4 +1,4 @@
-//! The cloud of the clusters: an entry of clouds.yaml, or the simulated cloud.
+//! Cloud of the clusters: an entry of clouds.yaml, or the simulated cloud.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::environment::Environment;
 /// Values of template variables.
 type Variables = BTreeMap<String, String>;
 
-/// The clouds.yaml that the `openstack` client would use, and the secure.yaml beside it.
+/// clouds.yaml of the `openstack` client, and the secure.yaml beside it.
 pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf, PathBuf)> {
     let path = |name: &str| environment.non_empty(name).map(PathBuf::from);
     let candidates = find_clouds_yaml(&SearchEnv {
@@ -38,7 +38,7 @@ pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf,
     Ok((candidate.clouds.clone(), candidate.secure.clone()))
 }
 
-/// The cloud `name`, searched for like the `openstack` client does.
+/// Cloud `name`, with the search order of the `openstack` client.
 pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<CloudConfig> {
     let (file, secure) = clouds_file(environment)?;
     let clouds = std::fs::read_to_string(&file)
@@ -54,7 +54,7 @@ pub(crate) fn find(name: &str, environment: &Environment) -> anyhow::Result<Clou
     Ok(config.with_ca(Some(pem)))
 }
 
-/// The values of the variables that give access to the cloud.
+/// Values of the variables with the credentials of a [`CloudConfig`].
 pub(crate) fn credentials(config: &CloudConfig) -> Variables {
     let encode = |bytes: &[u8]| STANDARD.encode(bytes);
     let ca = config.ca_pem.as_deref().unwrap_or(b"\n");

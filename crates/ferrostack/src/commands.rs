@@ -1,5 +1,5 @@
-//! The commands: a file for each, under its name. In each file `execute` is the command with the output of the process,
-//! and the functions below have their output as parameters.
+//! Commands: a file for each, under its name. In each file `execute` is the command with the output of the process; the
+//! functions below have their output as parameters.
 
 mod admin;
 mod adopt;
@@ -46,7 +46,7 @@ use crate::cli::Command;
 use crate::connect;
 use crate::environment::Environment;
 
-/// Runs the command. Its exit status is 0, but for those that answer a question by it.
+/// Runs the [`Command`]. The exit status is 0, except for commands with an answer in the status.
 pub(crate) async fn execute(
     mut command: Command,
     environment: &Environment,

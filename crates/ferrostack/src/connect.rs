@@ -16,21 +16,21 @@ use crate::located::named_data_dir;
 pub(crate) use crate::located::{data_dir, data_dir_flag};
 pub(crate) use crate::shell::{quoted, quoted_text};
 
-/// The version of the Cluster API kinds that the commands use.
+/// Version of the Cluster API kinds used by the commands.
 const CLUSTER_API: &str = "cluster.x-k8s.io/v1beta2";
 
-/// Where the kubeconfig of the management API was found.
+/// Source of the management API's kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Found {
     /// `--kubeconfig`.
     Flag(PathBuf),
     /// The variable KUBECONFIG.
     Variable(Vec<PathBuf>),
-    /// In a data directory; `named` if it is not the default one.
+    /// Kubeconfig in a data directory; `named` unless the default one.
     DataDir { directory: PathBuf, named: bool },
 }
 
-/// A client of the management API, and the flags with which printed commands connect to the same one.
+/// [`Client`] of the management API, and the flags for printed commands to connect to the same one.
 pub(crate) struct Management {
     pub(crate) client: Client,
     found: Found,
@@ -38,7 +38,7 @@ pub(crate) struct Management {
 }
 
 impl Management {
-    /// The flags with which kubectl connects to this API, each preceded by a blank.
+    /// Flags of kubectl to connect to this API, each preceded by a blank.
     pub(crate) fn kubectl_flags(&self) -> String {
         let mut flags = match &self.found {
             Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
@@ -51,7 +51,7 @@ impl Management {
         flags
     }
 
-    /// The flags with which ferrostack connects to this API, each preceded by a blank.
+    /// Flags of ferrostack to connect to this API, each preceded by a blank.
     pub(crate) fn flags(&self) -> String {
         let mut flags = match &self.found {
             Found::Flag(path) => format!(" --kubeconfig {}", quoted(path)),
@@ -72,7 +72,7 @@ impl Management {
     }
 }
 
-/// The namespace that is given, or else that of the context in the kubeconfig, as with kubectl.
+/// Given namespace, or else the namespace of the context in the kubeconfig, as with kubectl.
 pub(crate) fn namespace(args: &ConnectArgs, environment: &Environment) -> Option<String> {
     if args.given_namespace.is_some() {
         return args.given_namespace.clone();
@@ -88,8 +88,8 @@ pub(crate) fn namespace(args: &ConnectArgs, environment: &Environment) -> Option
     namespace.filter(|namespace| !namespace.is_empty())
 }
 
-/// A client of the management API, found through `--kubeconfig`, `--data-dir` or FERROSTACK_DATA_DIR,
-/// `KUBECONFIG`, or the default data directory, in that order.
+/// [`Client`] of the management API, found through `--kubeconfig`, `--data-dir` or FERROSTACK_DATA_DIR, `KUBECONFIG`,
+/// or the default data directory, in this order.
 pub(crate) async fn management(
     args: &ServerArgs,
     environment: &Environment,
@@ -117,7 +117,7 @@ pub(crate) async fn management(
     }
 }
 
-/// A client of any cluster, found in the same way.
+/// [`Client`] of any cluster, found like the one of [`management`].
 pub(crate) async fn cluster(
     args: &ServerArgs,
     environment: &Environment,
@@ -129,7 +129,7 @@ pub(crate) async fn cluster(
     }
 }
 
-/// A client of the cluster of a kubeconfig that is named, and of no other.
+/// [`Client`] of the cluster of a named kubeconfig, and of no other.
 pub(crate) async fn named(
     kubeconfig: &Path,
     context: Option<&str>,
@@ -150,7 +150,7 @@ pub(crate) async fn named(
     }
 }
 
-/// The error of a first request, with what to do `next` if nothing answers.
+/// Error of a first request, with the step to do `next` if nothing answers.
 fn no_answer(address: &str, source: kube::Error, next: &str) -> anyhow::Error {
     match source {
         kube::Error::Api(status) => {
@@ -166,7 +166,7 @@ fn no_answer(address: &str, source: kube::Error, next: &str) -> anyhow::Error {
     }
 }
 
-/// A client with its address and where it was found.
+/// Client with the address, and the source of the kubeconfig.
 async fn configured(
     args: &ServerArgs,
     environment: &Environment,
@@ -181,7 +181,7 @@ async fn configured(
     Ok((client, address, found))
 }
 
-/// A client of the API server that is found, to which no request is sent yet.
+/// [`Client`] of the found API server, without a request yet.
 ///
 /// # Errors
 /// If the kubeconfig cannot be used.
@@ -193,7 +193,7 @@ pub(crate) async fn unasked(
     Ok(client)
 }
 
-/// Contexts of the kubeconfig that is found.
+/// Contexts of the found kubeconfig.
 ///
 /// # Errors
 /// If there is no kubeconfig, or if it cannot be read.
@@ -218,7 +218,7 @@ pub(crate) fn to_workloads(environment: &Environment) -> Arc<dyn Connector> {
     })
 }
 
-/// A client of the API server of `config`, under the name `name`.
+/// [`Client`] of the API server of `config`, under the name `name`.
 pub(crate) fn connected(config: Config, name: &str) -> anyhow::Result<Client> {
     let settings = Settings {
         name: name.to_owned(),
@@ -228,12 +228,12 @@ pub(crate) fn connected(config: Config, name: &str) -> anyhow::Result<Client> {
     operator::client::connected(config, &settings).context("the kubeconfig cannot be used")
 }
 
-/// Only the client, for commands that print no commands.
+/// [`Client`] alone, for commands that print no commands.
 pub(crate) async fn client(args: &ServerArgs, environment: &Environment) -> anyhow::Result<Client> {
     Ok(management(args, environment).await?.client)
 }
 
-/// The innermost cause, such as `Connection refused`. The errors around it only name layers of the client.
+/// Innermost cause, such as `Connection refused`. The outer errors only name layers of the client.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
@@ -295,7 +295,7 @@ fn kubeconfig(found: &Found) -> anyhow::Result<Kubeconfig> {
     }
 }
 
-/// Options that select a context, or the current one; the context must exist.
+/// [`KubeConfigOptions`] for a context, or the current one; the context must exist.
 pub(crate) fn in_context(
     kubeconfig: &Kubeconfig,
     context: Option<&str>,
@@ -324,7 +324,7 @@ fn check_context(kubeconfig: &Kubeconfig, name: &str) -> anyhow::Result<()> {
     )
 }
 
-/// Reads kubeconfig files, merged as kubectl merges those in `KUBECONFIG`.
+/// Reads [`Kubeconfig`] files, merged as in kubectl for `KUBECONFIG`.
 pub(crate) fn read(paths: &[PathBuf]) -> anyhow::Result<Kubeconfig> {
     let mut merged = Kubeconfig::default();
     for path in paths.iter().filter(|path| !path.as_os_str().is_empty()) {

@@ -1,4 +1,4 @@
-//! The data directory: everything that `up` stores between runs.
+//! Data directory: everything stored by `up` between runs.
 //!
 //! ```text
 //! lock             held by the running process
@@ -21,12 +21,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Directory of an OpenStack that `openstack up` deployed in simulated Pods.
+/// Directory of an OpenStack deployed by `openstack up` in simulated Pods.
 pub(crate) const OPENSTACK: &str = "openstack";
-/// The version of the format that this program writes.
+/// Version of the format written by this program.
 const VERSION: u32 = 1;
 
-/// Why the data directory cannot be used.
+/// Reason why the data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
     #[error(
@@ -143,7 +143,7 @@ impl DataDir {
         &self.path
     }
 
-    /// Creates `name`, or restricts its permissions, so that only its owner can read what is written to it later.
+    /// Creates `name`, or restricts the permissions, so only the owner of the file can read later content.
     pub(crate) fn make_private(&self, name: &str) -> Result<(), DataDirError> {
         let path = self.file(name);
         let private = || -> io::Result<()> {
@@ -180,8 +180,8 @@ impl DataDir {
         }
     }
 
-    /// Writes `name` atomically, readable by its owner only: readers, and a process that is killed, never leave or see
-    /// a partial text.
+    /// Writes `name` atomically, readable by its owner only: neither readers nor a killed process see or leave a
+    /// partial text.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), DataDirError> {
         let path = self.file(name);
         write_private(&path, text).map_err(|source| DataDirError::Io {
@@ -192,7 +192,7 @@ impl DataDir {
     }
 }
 
-/// The process that uses the data directory, if any.
+/// Process on the data directory, if any.
 pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
     let file = path.join("lock");
     let io = |source| DataDirError::Io {
@@ -222,7 +222,7 @@ pub(crate) fn holder(path: &Path) -> Result<Option<i32>, DataDirError> {
     }
 }
 
-/// When the process that uses the data directory acquired the lock; `None` if that is not known.
+/// Time at which the process on the data directory acquired the lock; `None` if unknown.
 pub(crate) fn held_since(path: &Path) -> Option<SystemTime> {
     // Written by each process right after it has acquired the lock.
     fs::symlink_metadata(path.join("lock"))
@@ -255,7 +255,7 @@ pub(crate) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     fs::rename(&draft, path)
 }
 
-/// The flag with which a link is not opened.
+/// Flag to open no link.
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// True if a file was not opened because it is a link.
@@ -263,7 +263,7 @@ fn is_link(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 
-/// Rejects a directory of another user, who could replace what is in it. Root could anyway.
+/// Rejects a directory of another user, who could replace the content. Root could anyway.
 fn check_owner(path: &Path) -> Result<(), DataDirError> {
     let metadata = fs::metadata(path).map_err(|source| DataDirError::Io {
         action: "read",

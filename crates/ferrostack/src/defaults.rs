@@ -1,4 +1,4 @@
-//! Namespaces and image of what the program installs, where no flag names others.
+//! Default namespaces and image of installed programs.
 
 pub(crate) use installer::names::{IMAGE, NAMESPACE};
 

@@ -1,7 +1,7 @@
-//! Files with the memory of this process: of one that has tokens of others there are none.
+//! Core dumps of this process: there are none, since the memory has tokens of others.
 
-/// Keeps memory and environment of this process out of core dumps, and from other processes of its user. Where that is not
-/// possible, it is logged.
+/// Keeps memory and environment of this process out of core dumps, and from other processes of the user. A failure is
+/// logged.
 pub(crate) fn forbid() {
     #[cfg(target_os = "linux")]
     {

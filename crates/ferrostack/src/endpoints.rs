@@ -1,4 +1,5 @@
-//! The addresses chosen at the first start, stored because kubeconfigs and Secrets contain them, and the cloud in use.
+//! Addresses chosen at the first start, stored because kubeconfigs and Secrets contain these addresses, and the cloud
+//! in use.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,16 +24,16 @@ pub(crate) struct Endpoints {
     /// The address of the simulated cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cloud: Option<SocketAddr>,
-    /// The entry of clouds.yaml with which `up` was last started.
+    /// Entry of clouds.yaml of the last start of `up`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) openstack: Option<String>,
     /// The second byte of the simulated cloud's floating IPs, 127.N.0.0/16.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) floating: Option<u8>,
-    /// The program that runs the servers of the simulated cloud; without one they are simulated guests.
+    /// Program that runs the servers of the simulated cloud; simulated guests if `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) guest_runner: Option<PathBuf>,
-    /// True if the simulated cloud is that of `openstack up`, behind simulated Pods.
+    /// True if the simulated cloud belongs to `openstack up`, behind simulated Pods.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) behind_pods: bool,
 }
@@ -58,7 +59,7 @@ impl Endpoints {
         }
     }
 
-    /// Rejects another cloud than the one that the data directory was used with, since its clusters are there.
+    /// Rejects another cloud than the one used before with the data directory, since its clusters are there.
     pub(crate) fn check_cloud(
         &self,
         args: &Up,
@@ -94,8 +95,8 @@ impl Endpoints {
         }
     }
 
-    /// Rejects simulated guests for servers that are machines, and the other way round: their disks and clusters would
-    /// be lost.
+    /// Rejects simulated guests for servers that are machines, and the other way round: disks and clusters would be
+    /// lost.
     fn check_bodies(
         &self,
         args: &Up,
@@ -121,7 +122,7 @@ impl Endpoints {
     }
 }
 
-/// The entry of clouds.yaml that the `up` of a data directory uses; `None` for the simulated cloud.
+/// Entry of clouds.yaml used by the `up` of a data directory; `None` for the simulated cloud.
 pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
     Ok(stored(data)?.openstack)
 }
@@ -131,13 +132,13 @@ pub(crate) fn openstack(data: &Path) -> anyhow::Result<Option<String>> {
 pub(crate) struct Addresses {
     /// Address of the management API.
     pub(crate) management: Option<SocketAddr>,
-    /// Address of the simulated cloud, if there is one.
+    /// Address of the simulated cloud, if any.
     pub(crate) simulated: Option<SocketAddr>,
-    /// Name of the entry of clouds.yaml, of a cloud that is not simulated.
+    /// Entry of clouds.yaml, of a real cloud.
     pub(crate) cloud: Option<String>,
 }
 
-/// The addresses in a data directory; none of a directory that was not used.
+/// [`Addresses`] in a data directory; none for an unused directory.
 pub(crate) fn addresses(data: &Path) -> Addresses {
     let known = stored(data).unwrap_or_default();
     Addresses {
@@ -158,12 +159,12 @@ fn stored(data: &Path) -> anyhow::Result<Endpoints> {
     serde_json::from_slice(&text).with_context(|| format!("{} is damaged", file.display()))
 }
 
-/// True if a data directory is one of `openstack up`.
+/// True for a data directory of `openstack up`.
 pub(crate) fn is_of_openstack(data: &Path) -> bool {
     data.join(OPENSTACK).is_dir() || stored(data).is_ok_and(|known| known.behind_pods)
 }
 
-/// The command that starts `up` on a data directory again, with the cloud and the guest runner that it was used with.
+/// Command to start `up` on a data directory again, with its former cloud and guest runner.
 pub(crate) fn resume(environment: &Environment, data: &Path) -> String {
     let program = &environment.program;
     if is_of_openstack(data) {

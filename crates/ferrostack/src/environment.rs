@@ -1,4 +1,4 @@
-//! The environment of the process. Only this module reads it.
+//! Environment of the process, read by this module only.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use operator::proxy::Proxies;
 pub(crate) struct Environment {
     variables: BTreeMap<String, String>,
     pub(crate) working_dir: PathBuf,
-    /// The command of this program: its name if PATH finds it, or else its path.
+    /// Command of this program: the name if found in PATH, or else the path.
     pub(crate) program: String,
     /// The executable file of this program, if known.
     pub(crate) executable: Option<PathBuf>,
@@ -71,12 +71,12 @@ impl Environment {
         self.variable(name).filter(|value| !value.is_empty())
     }
 
-    /// The proxies for requests to API servers, as with kubectl.
+    /// [`Proxies`] for requests to API servers, as with kubectl.
     pub(crate) fn proxies(&self) -> Proxies {
         Proxies::of(|name| self.variable(name))
     }
 
-    /// The proxies for requests to clouds and to other servers, as with the client of OpenStack.
+    /// [`Proxies`] for requests to clouds and to other servers, as with the client of OpenStack.
     pub(crate) fn proxies_of_clouds(&self) -> Proxies {
         Proxies::of_clouds(|name| self.variable(name))
     }
@@ -87,7 +87,7 @@ impl Environment {
         home.filter(|path| path.is_absolute())
     }
 
-    /// The base directory that `variable` names (XDG base directories), or else `below` the home directory.
+    /// Base directory in `variable` (XDG base directories), or else `below` the home directory.
     fn base(&self, variable: &str, below: &str) -> Option<PathBuf> {
         match self.non_empty(variable).map(PathBuf::from) {
             Some(path) if path.is_absolute() => Some(path),
@@ -95,19 +95,20 @@ impl Environment {
         }
     }
 
-    /// `$XDG_DATA_HOME/ferrostack`, or by default `~/.local/share/ferrostack`; `None` for who has no home directory.
+    /// `$XDG_DATA_HOME/ferrostack`, or by default `~/.local/share/ferrostack`; `None` for a user without a home
+    /// directory.
     pub(crate) fn default_data_dir(&self) -> Option<PathBuf> {
         let base = self.base("XDG_DATA_HOME", ".local/share");
         base.map(|base| base.join("ferrostack"))
     }
 
-    /// `$XDG_CACHE_HOME/ferrostack`, or by default `~/.cache/ferrostack`; `None` for who has no home directory.
+    /// `$XDG_CACHE_HOME/ferrostack`, or by default `~/.cache/ferrostack`; `None` for a user without a home directory.
     pub(crate) fn cache_dir(&self) -> Option<PathBuf> {
         let base = self.base("XDG_CACHE_HOME", ".cache");
         base.map(|base| base.join("ferrostack"))
     }
 
-    /// Where clusterctl looks for its configuration: first in the XDG directory, then at the former path.
+    /// Paths of clusterctl's configuration: first in the XDG directory, then at the former path.
     pub(crate) fn clusterctl_configs(&self) -> impl Iterator<Item = PathBuf> {
         let base = self.base("XDG_CONFIG_HOME", ".config");
         let places = [
@@ -119,12 +120,12 @@ impl Environment {
     }
 }
 
-/// A variable of the process, if it is set and not empty.
+/// Variable of the process, if set and not empty.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The arguments of the process. The names of the Go programs select their commands.
+/// Arguments of the process. The names of the Go programs select their commands.
 pub(crate) fn arguments() -> Vec<OsString> {
     as_command(std::env::args_os().collect())
 }

@@ -1,6 +1,6 @@
-//! Memory of a program that serves.
+//! Memory of a serving program.
 
-/// Unmaps the part of the program's file that the start has read. Where that is not possible, it is logged.
+/// Unmaps the part of the program's file read at the start. A failure is logged.
 pub(crate) fn without_start() {
     #[cfg(target_os = "linux")]
     match heap::code::release() {

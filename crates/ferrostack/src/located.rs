@@ -1,4 +1,4 @@
-//! The data directory that a flag or a variable names.
+//! Data directory of a flag or a variable.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use crate::cli::DataDirArg;
 use crate::environment::Environment;
 use crate::shell::quoted;
 
-/// The data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
+/// Data directory in the flag or in FERROSTACK_DATA_DIR, or the default one; always absolute.
 ///
 /// # Errors
-/// When none is named by somebody who has no home directory: nothing is written below the working directory unasked.
+/// If none is given by a user without a home directory: nothing is written below the working directory unasked.
 pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::Result<PathBuf> {
     let path = named_data_dir(arg, environment).or_else(|| environment.default_data_dir());
     let path = path.context(
@@ -20,7 +20,7 @@ pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::R
     Ok(environment.working_dir.join(path))
 }
 
-/// ` --data-dir PATH`, for commands that users copy; nothing for the default directory, which they find without.
+/// ` --data-dir PATH`, for commands to copy; empty for the default directory, found without a flag.
 pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
     // With the variable, a command without the flag would use its directory.
     let is_default = environment.non_empty("FERROSTACK_DATA_DIR").is_none()
@@ -31,7 +31,7 @@ pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
     }
 }
 
-/// The data directory in the flag or in FERROSTACK_DATA_DIR; `None` if neither names one.
+/// Data directory in the flag or in FERROSTACK_DATA_DIR; `None` if neither is set.
 pub(crate) fn named_data_dir(arg: &DataDirArg, environment: &Environment) -> Option<PathBuf> {
     let variable = || environment.non_empty("FERROSTACK_DATA_DIR");
     arg.data_dir

@@ -1,4 +1,4 @@
-//! The log on standard error.
+//! Log on standard error.
 
 use tracing::{Level, Metadata};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -7,9 +7,9 @@ use tracing_subscriber::{EnvFilter, Layer as _, filter, fmt};
 
 use crate::output::{self, Log};
 
-/// Targets of libraries, and the most of them that is logged, whatever the filter of the user says. They log the bytes, the
-/// headers or the bodies that they pass on, with passwords and tokens among them; kube's warnings quote whole answers, and
-/// refused connections are no errors here, since workload clusters refuse them until they are up.
+/// Targets of libraries, each with a maximum [`Level`], for any filter of the user. The libraries log the bytes,
+/// headers or bodies of messages, with passwords and tokens among them; kube's warnings quote whole responses, and
+/// refused connections are no errors here, since workload clusters refuse connections before the start.
 const CAPPED: [(&str, Option<Level>); 13] = [
     ("kube_client::client::builder", None),
     ("kube_client", Some(Level::ERROR)),

@@ -4,7 +4,7 @@
 //! ```text
 //!   cli          commands with their flags
 //!   commands     a file for each command, under its name
-//!   environment, output, process, signals   the process: what it reads, prints, and how it ends
+//!   environment, output, process, signals   the process: input, output and end
 //!   connect, endpoints, located, cloud      the API server and the cloud of a command
 //!   data_dir, pki, serve, simulated         parts of programs that serve
 //! ```

@@ -1,11 +1,11 @@
-//! Standard output and standard error: the one way to a user's eyes. Nothing else in the program writes to them.
+//! Standard output and standard error: the only way to a user's eyes. No other module writes there.
 //!
-//! Output contains the words of clouds, nodes, containers and other tenants. A terminal obeys the escape
-//! sequences in them, and a line break begins a line that looks like one of ours. So letters that a terminal would interpret are
-//! escaped here whatever its source, by functions of [`terminal`], and of what is told in sentences only the first line begins at the margin. Tables
-//! and pictures escape line breaks in their cells, too ([`terminal::cells`]).
+//! Output contains the words of clouds, nodes, containers and other tenants. A terminal obeys escape sequences in such
+//! words, and a line break begins a line like one of this program. So letters interpreted by a terminal are escaped
+//! here for any source, by functions of [`terminal`], and of each sentence only the first line begins at the margin.
+//! Tables and pictures escape line breaks in their cells, too ([`terminal::cells`]).
 //!
-//! Documents for programs are printed as they are, unless a terminal is to display them.
+//! Documents for programs are printed unchanged, unless displayed on a terminal.
 
 pub(crate) mod file;
 mod log;
@@ -22,7 +22,7 @@ pub(crate) use self::log::Log;
 pub(crate) use self::screen::Screen;
 use crate::environment::Environment;
 
-/// Where something is written.
+/// Destination of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
     Output,
@@ -55,7 +55,7 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     )?)
 }
 
-/// Prints a result for people, whose colors are kept.
+/// Prints a result for people, and keeps its colors.
 pub(crate) fn print_painted(text: &str) -> anyhow::Result<()> {
     let (clear, rest) = match text.strip_prefix(CLEAR) {
         Some(rest) => (CLEAR, rest),
@@ -74,17 +74,17 @@ pub(crate) fn print_document(text: &str) -> anyhow::Result<()> {
     Ok(screen::beside(Stream::Output, displayed.as_bytes())?)
 }
 
-/// Tells something on standard output. A closed pipe must not stop the work that the sentence reports.
+/// Prints a sentence on standard output. A closed pipe must not stop the work behind the sentence.
 pub(crate) fn say(sentence: &str) {
     let _ = try_say(sentence);
 }
 
-/// As [`say`], for output that is all that there is to do.
+/// As [`say`], for output that is the only work.
 pub(crate) fn try_say(sentence: &str) -> io::Result<()> {
     screen::beside(Stream::Output, paragraph(sentence).as_bytes())
 }
 
-/// Tells something on standard error, because standard output is the result.
+/// Prints a sentence on standard error, because standard output is the result.
 pub(crate) fn remark(sentence: &str) {
     let _ = screen::beside(Stream::Errors, paragraph(sentence).as_bytes());
 }
@@ -94,18 +94,18 @@ pub(crate) fn warn(sentence: &str) {
     remark(&format!("warning: {sentence}"));
 }
 
-/// Tells on standard error why the program fails.
+/// Prints the error of the program on standard error.
 pub(crate) fn fail(sentence: &str) {
     remark(&format!("error: {sentence}"));
 }
 
-/// Asks on standard error, because standard output may be a file. The answer is read on the last line of `question`.
+/// Asks on standard error, because standard output may be a file. The answer follows on the last line of `question`.
 pub(crate) fn ask(question: &str) -> io::Result<()> {
     screen::beside(Stream::Errors, printable::lines(question).as_bytes())
 }
 
-/// Asks as [`ask`] does, and reads a line of standard input; `None` at its end. That is
-/// done in a thread of its own, which does not keep the process from ending at Ctrl-C.
+/// Asks as [`ask`] does, and reads a line of standard input; `None` at the end. A separate thread reads, so the process
+/// still ends at Ctrl-C.
 pub(crate) async fn answer_to(question: String) -> anyhow::Result<Option<String>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -125,13 +125,13 @@ pub(crate) fn has_colored_log() -> bool {
     Stream::Errors.is_terminal()
 }
 
-/// Layout of tables for the terminal of the output, if there is one.
+/// [`Layout`] of tables for the terminal of the output, if any.
 pub(crate) fn layout(environment: &Environment) -> Layout {
     let columns = environment.columns();
     columns.map_or(Layout::Full, Layout::Terminal)
 }
 
-/// Colors for a terminal, unless the variable NO_COLOR says otherwise.
+/// [`Colors`] for a terminal, unless the variable NO_COLOR is set.
 pub(crate) fn colors(environment: &Environment) -> Colors {
     match environment.terminal && environment.non_empty("NO_COLOR").is_none() {
         true => Colors::On,

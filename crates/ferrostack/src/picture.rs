@@ -1,10 +1,10 @@
-//! Rows of a tree as lines of a terminal: what fails is seen first, and what is ready is left out first.
+//! Rows of a tree as lines of a terminal: failures come first, and ready rows are left out first.
 
 use api::printable;
 
-/// Suffix of the first row where nothing of the tree runs.
+/// Suffix of the first row of a simulated tree.
 pub(crate) const SIMULATED: &str = " (simulated)";
-/// The width of names below which messages are shortened instead.
+/// Width of names below which messages are shortened instead.
 const NARROWEST_NAME: usize = 22;
 
 /// The state of a row's object.
@@ -13,7 +13,7 @@ pub(crate) enum Mark {
     Failing,
     Waiting,
     Ready,
-    /// Waits for what other rows are about.
+    /// Waits for the objects of other rows.
     Later,
     /// A row without a state.
     None,
@@ -34,11 +34,11 @@ pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) state: String,
     pub(crate) message: String,
-    /// True if this is the first row of a cluster, which is never left out before other rows.
+    /// True for the first row of a cluster, never left out before other rows.
     pub(crate) head: bool,
 }
 
-/// These rows, in at most `height` lines of `width` characters.
+/// [`Row`]s in at most `height` lines of `width` characters.
 pub(crate) fn lines(mut rows: Vec<Row>, width: usize, height: usize) -> Vec<Line> {
     for row in &mut rows {
         for cell in [&mut row.name, &mut row.state, &mut row.message] {
@@ -58,8 +58,8 @@ pub(crate) fn lines(mut rows: Vec<Row>, width: usize, height: usize) -> Vec<Line
     lines
 }
 
-/// Leaves out rows until `height` rows are left: first ready ones, then those that wait for others, then waiting ones, then
-/// failing ones, each from the end. Returns a summary of the rows left out.
+/// Leaves out [`Row`]s until `height` rows are left: first ready ones, then rows that wait for others, then waiting
+/// ones, then failing ones, each from the end. Returns a summary of the rows left out.
 fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
     let mut counts = [0usize; 4];
     for (index, mark) in [Mark::Ready, Mark::Later, Mark::Waiting, Mark::Failing]
@@ -94,7 +94,8 @@ fn leave_out(rows: &mut Vec<Row>, height: usize) -> String {
     )
 }
 
-/// Lines of `width` characters. Up to `spare` more lines than rows have what does not fit beside a failing cluster.
+/// [`Line`]s of `width` characters. Up to `spare` additional lines show text that does not fit beside a failing
+/// cluster.
 fn lay_out(rows: &[Row], width: usize, mut spare: usize) -> Vec<Line> {
     let len = |text: &str| text.chars().count();
     let widest = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
@@ -144,7 +145,7 @@ fn lay_out(rows: &[Row], width: usize, mut spare: usize) -> Vec<Line> {
     lines
 }
 
-/// `text` in lines of at most `width` characters, broken between words where that is possible.
+/// `text` in lines of at most `width` characters, broken between words where possible.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -181,7 +182,7 @@ fn shorten(name: &str, width: usize) -> String {
     format!("{first}…{last}")
 }
 
-/// `text` in `width` characters; an ellipsis replaces what is cut.
+/// `text` in `width` characters, with an ellipsis at a cut.
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

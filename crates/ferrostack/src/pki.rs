@@ -11,12 +11,12 @@ use secrecy::SecretString;
 
 use crate::data_dir::DataDir;
 
-/// The validity of certificates in days. The authority is valid as long as a data directory may be used; the other
-/// certificates are issued at every start.
+/// Validity of certificates in days. The authority is valid as long as a data directory may be used; other certificates
+/// are issued at every start.
 const AUTHORITY_DAYS: i64 = 3650;
 const LEAF_DAYS: i64 = 365;
 
-/// A certificate with its key, both PEM.
+/// Certificate with its key, both PEM.
 pub(crate) struct Identity {
     pub(crate) certificate: String,
     pub(crate) key: SecretString,
@@ -90,13 +90,13 @@ impl Authority {
     }
 }
 
-/// A server certificate for `names` (host names and IP addresses), and the PEM of an authority generated for this
-/// certificate, whose key is discarded. Both are valid as long as an authority.
+/// Server certificate for `names` (host names and IP addresses), as an [`Identity`], and the PEM of a new authority for
+/// this certificate with a discarded key. Both are valid as long as an authority.
 pub(crate) fn self_issued(name: &str, names: Vec<String>) -> anyhow::Result<(String, Identity)> {
     self_issued_for(name, names, AUTHORITY_DAYS)
 }
 
-/// The same, valid for this many days.
+/// As [`self_issued`], valid for this many days.
 pub(crate) fn self_issued_for(
     name: &str,
     names: Vec<String>,
@@ -138,7 +138,7 @@ fn params(name: &str, organization: Option<&str>, days: i64) -> anyhow::Result<C
     Ok(params)
 }
 
-/// Valid since yesterday, so that clocks that are slow accept it, for `days`.
+/// Validity since yesterday, for slow clocks, for `days`.
 fn validity(days: i64) -> (time::OffsetDateTime, time::OffsetDateTime) {
     let day = |offset: i64| {
         let seconds = Timestamp::now().as_second() + offset * 86_400;

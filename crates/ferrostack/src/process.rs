@@ -28,7 +28,7 @@ pub(crate) fn install_tls() -> anyhow::Result<()> {
         .map_err(|_| anyhow::anyhow!("another TLS provider is installed already"))
 }
 
-/// Requests to clouds and for files of the web go through these.
+/// Sets [`Environment::proxies_of_clouds`] for requests to clouds and for files of the web.
 pub(crate) fn install_proxies(environment: &Environment) {
     let proxies = environment.proxies_of_clouds();
     openstack::transport::install_proxies(move |target| {

@@ -17,7 +17,7 @@ use crate::cli::Listen;
 
 /// The timeout of the TLS handshake.
 const HANDSHAKE: std::time::Duration = std::time::Duration::from_secs(10);
-/// Webhooks and probes are short, and asked by few.
+/// Limits for webhooks and probes, which are short and have few clients.
 const LIMITS: Limits = Limits {
     connections: 200,
     header: std::time::Duration::from_secs(10),
@@ -75,8 +75,8 @@ pub(crate) async fn tls(
     Ok(())
 }
 
-/// Serves `router` over TLS until `stop`, with the settings that there are when a connection comes; without any, it is closed.
-/// The task ends with the last connection.
+/// Serves `router` over TLS until `stop`, with the current settings at each connection; without any, the connection is
+/// closed. The task ends with the last connection.
 pub(crate) async fn tls_by(
     what: &str,
     address: SocketAddr,

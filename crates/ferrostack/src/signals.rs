@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// For commands that go on until interrupted: a token that is cancelled by Ctrl-C or SIGTERM; a second Ctrl-C terminates the
+/// Token cancelled by Ctrl-C or SIGTERM, for commands that run until interrupted; a second Ctrl-C terminates the
 /// process at once.
 pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +24,7 @@ pub(crate) fn stop_on_signal() -> anyhow::Result<CancellationToken> {
     Ok(token)
 }
 
-/// As [`stop_on_signal`] for what goes on until interrupted; otherwise Ctrl-C ends the process as usual.
+/// As [`stop_on_signal`] for commands that run until interrupted; otherwise Ctrl-C ends the process as usual.
 pub(crate) fn stop_if(watches: bool) -> anyhow::Result<CancellationToken> {
     match watches {
         true => stop_on_signal(),

@@ -23,30 +23,30 @@ use crate::cli::{LatencyArg, RunnerArgs};
 use crate::data_dir::DataDir;
 use crate::serve;
 
-/// The cloud in the simulated cloud's clouds.yaml for ordinary projects.
+/// Entry for ordinary projects in the simulated cloud's clouds.yaml.
 pub(crate) const CLOUD: &str = "simulated";
-/// The Kubernetes version of the nodes that `up` creates by default.
+/// Default Kubernetes version of the nodes made by `up`.
 pub(crate) const KUBERNETES_VERSION: &str = "v1.34.2";
-/// The image of the nodes that `up` creates by default.
+/// Default image of the nodes made by `up`.
 pub(crate) const IMAGE: &str = "ubuntu-24.04-kubernetes";
-/// The image of machines with Flatcar, which every simulated cloud has.
+/// Image of machines with Flatcar, in every simulated cloud.
 pub(crate) const FLATCAR: &str = "flatcar-stable";
 
 /// The configuration of the simulated cloud.
 pub(crate) struct Setup {
-    /// The file with the resources of the cloud; in memory if absent.
+    /// File with the resources of the cloud; in memory if absent.
     pub(crate) store: Option<PathBuf>,
     /// The directory with the state of the guests; in memory if absent.
     pub(crate) guest_state: Option<PathBuf>,
     pub(crate) latency: LatencyArg,
     pub(crate) seed: u64,
-    /// The availability zones of volumes; empty for those of servers.
+    /// Availability zones of volumes; the zones of servers if empty.
     pub(crate) volume_zones: Vec<String>,
-    /// The second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
+    /// Second byte of the floating IPs, 127.N.0.0/16, unless a runner has another range.
     pub(crate) floating: u8,
-    /// Bodies of the servers.
+    /// [`Bodies`] of the servers.
     pub(crate) bodies: Bodies,
-    /// The passwords of the cloud's users.
+    /// [`Passwords`] of the cloud's users.
     pub(crate) passwords: Passwords,
 }
 
@@ -54,9 +54,9 @@ pub(crate) struct Setup {
 pub(crate) enum Bodies {
     /// Nothing: servers exist in the API only.
     Nothing,
-    /// Simulated Kubernetes nodes, and who knows users of their clusters.
+    /// Simulated Kubernetes nodes, with a [`Reviewer`] of the users of their clusters.
     Guests(Option<Arc<dyn Reviewer>>),
-    /// Machines started by a guest runner, with their disks in this directory.
+    /// Machines started by a guest runner, with disks in this directory.
     Machines(RunnerArgs, PathBuf),
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Simulated {
     pub(crate) clouds_yaml: String,
     running: Running,
     serving: JoinHandle<()>,
-    /// Keeps the background tasks of the cloud running.
+    /// [`Cloud`] whose background tasks must keep running.
     cloud: Cloud,
 }
 
@@ -119,7 +119,7 @@ impl Simulated {
         })
     }
 
-    /// The servers of the cloud; a new value follows every change.
+    /// Servers of the cloud as a [`World`]; a new value follows every change.
     pub(crate) fn world(&self) -> watch::Receiver<Arc<World>> {
         self.cloud.world()
     }
@@ -148,7 +148,7 @@ impl Setup {
 }
 
 impl Bodies {
-    /// Machines if there is a runner, or else `otherwise`.
+    /// Machines with a runner, or else `otherwise`.
     pub(crate) fn new(
         runner: &RunnerArgs,
         directory: impl FnOnce() -> anyhow::Result<PathBuf>,
@@ -219,10 +219,10 @@ fn latency(asked: &LatencyArg) -> anyhow::Result<Latency> {
 /// The file of a data directory with the passwords of its simulated cloud.
 const PASSWORDS: &str = "cloud-passwords.json";
 
-/// The passwords of the simulated cloud of a data directory: made with it, and the same from then on.
+/// [`Passwords`] of the simulated cloud of a data directory: made with the directory, and unchanged from then on.
 ///
 /// # Errors
-/// The file cannot be read or written, or is not as it was written.
+/// If the file cannot be read or written, or has another form than written.
 pub(crate) fn passwords(data: &DataDir) -> anyhow::Result<Passwords> {
     if let Some(text) = data.read(PASSWORDS)? {
         return serde_json::from_str(&text)

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use manifest::{Document, ManifestError, read};
 
-/// The extensions of the files that are read from a directory, as in kubectl.
+/// Extensions of files read from a directory, as in kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Reads the manifests of all `sources`, in their order.
+/// Reads the manifests of all `sources`, in their order, as [`Document`]s.
 pub(crate) async fn read_all(sources: &[PathBuf]) -> Result<Vec<Document>, ManifestError> {
     let mut documents = Vec::new();
     for source in sources {
@@ -25,13 +25,13 @@ pub(crate) async fn read_all(sources: &[PathBuf]) -> Result<Vec<Document>, Manif
     Ok(documents)
 }
 
-/// Reads the file at `path`; `-` is standard input.
+/// Reads the [`Document`]s of the file at `path`; `-` is standard input.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<Document>, ManifestError> {
     let (file, text) = open(path)?;
     read(&file, &text)
 }
 
-/// Reads the file at `path`, which holds one document of any form; `-` is standard input.
+/// Reads the file at `path`, with one [`Document`] of any form; `-` is standard input.
 pub(crate) fn read_one(path: &Path) -> Result<Document, ManifestError> {
     let (file, text) = open(path)?;
     manifest::read_one(&file, &text)
@@ -66,7 +66,7 @@ pub(crate) fn name(source: &Path) -> String {
     }
 }
 
-/// The text of a file, a URL or standard input (`-`); the error says why it cannot be read.
+/// Text of a file, a URL or standard input (`-`), or the reason why it cannot be read.
 pub(crate) async fn text(source: &Path) -> Result<String, String> {
     if let Some(url) = url(source) {
         return fetched(url).await;
@@ -93,7 +93,7 @@ async fn fetch(url: &str) -> Result<Vec<Document>, ManifestError> {
     read(url, &text)
 }
 
-/// The largest file of the web: all CustomResourceDefinitions of a provider are 2 MB.
+/// Maximum size of a file of the web: all CustomResourceDefinitions of a provider are 2 MB.
 const LARGEST: usize = 32 << 20;
 
 async fn fetched(url: &str) -> Result<String, String> {
@@ -122,8 +122,8 @@ async fn fetched(url: &str) -> Result<String, String> {
     String::from_utf8(text).map_err(|_| "it is not text".to_owned())
 }
 
-/// The address of the file that a page of GitHub shows: `https://github.com/OWNER/REPOSITORY/blob/REF/PATH`. Releases are
-/// files already.
+/// Address of the file on a page of GitHub: `https://github.com/OWNER/REPOSITORY/blob/REF/PATH`. Releases are files
+/// already.
 fn of_github(url: &str) -> Result<Option<String>, String> {
     let Some(path) = url.strip_prefix("https://github.com/") else {
         return Ok(None);
@@ -143,7 +143,7 @@ fn of_github(url: &str) -> Result<Option<String>, String> {
     }
 }
 
-/// The files that a source names: those of a directory, or else itself.
+/// Files of a source: the files of a directory, or else the source itself.
 pub(crate) fn files(source: &Path) -> Result<Vec<PathBuf>, ManifestError> {
     match url(source).is_none() && source.is_dir() {
         true => files_in(source),

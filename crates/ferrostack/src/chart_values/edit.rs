@@ -1,11 +1,11 @@
-//! Changes of manifests by values.
+//! Changes of manifests by [`Values`].
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::Values;
 
-/// A document of the manifests.
+/// Document of the manifests.
 pub(crate) fn of<'a>(
     documents: &'a mut [Value],
     (kind, name): (&str, &str),
@@ -34,14 +34,14 @@ pub(crate) fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// Replaces a value by that of a path, if it is given.
+/// Replaces a value by the [`Value`] of a path, if given.
 pub(crate) fn set(into: &mut Value, key: &str, values: &Values, path: &str) {
     if let Some(value) = values.get(path) {
         into[key] = value.clone();
     }
 }
 
-/// Merges the map of a path, if it is given.
+/// Merges the map of a path, if given.
 pub(crate) fn set_in(into: &mut Value, key: &str, values: &Values, path: &str) {
     if let Some(value) = values.get(path) {
         merge(&mut into[key], value);
@@ -59,7 +59,7 @@ pub(crate) fn extend(into: &mut Value, values: &Values, path: &str) {
     }
 }
 
-/// Adds the entries of a path to a list of what has names, in place of those with the same name.
+/// Adds the entries of a path to a list of named items, in place of items with the same name.
 pub(crate) fn extend_named(into: &mut Value, values: &Values, path: &str) {
     let more = values.get(path).and_then(Value::as_array);
     for entry in more.into_iter().flatten() {
@@ -70,7 +70,7 @@ pub(crate) fn extend_named(into: &mut Value, values: &Values, path: &str) {
     }
 }
 
-/// Sets a flag, whether it is there or not.
+/// Sets a flag, present or not.
 pub(crate) fn flag(container: &mut Value, name: &str, value: &str) {
     let text = json!(format!("{name}={value}"));
     let Some(args) = container["args"].as_array_mut() else {

@@ -1,6 +1,7 @@
-//! Flags that values add to a program.
+//! Flags added to a program by [`Values`].
 //!
-//! In Go the last one of a flag counts. Here it is the only one that is printed, so that a manifest says what the program does.
+//! In Go the last occurrence of a flag counts. The manifest has this occurrence alone, and so shows the effective
+//! flags.
 
 use anyhow::bail;
 use clap::{Arg, ArgAction, Command};
@@ -8,15 +9,15 @@ use serde_json::Value;
 
 use super::Values;
 
-/// The name of the argument with the level of klog, before which `--log` comes.
+/// Name of the argument with the level of klog, after `--log`.
 const VERBOSITY: &str = "verbosity";
 const LOG: &str = "log";
 
-/// Adds those of a path to a program of ours, which has these arguments. One that is there already, by any of its names, is
-/// replaced, unless it may be there several times.
+/// Adds the flags of a path to a program of this suite with these arguments. A flag set before, by any of its names, is
+/// replaced, unless the argument may be repeated.
 ///
 /// # Errors
-/// One that is among `given`, the names and values on the command line, with another value.
+/// Flag with another value in `given`, the names and values on the command line.
 pub(crate) fn add(
     container: &mut Value,
     program: &Command,
@@ -57,7 +58,7 @@ pub(crate) fn add(
     Ok(())
 }
 
-/// Adds those of a path to another program, of Go. One of the manifests with the same name is replaced.
+/// Adds the flags of a path to another program, of Go. Flags of the manifests with the same name are replaced.
 pub(crate) fn add_to_go(container: &mut Value, values: &Values, path: &str) {
     let name = |text: &str| {
         let name = text.strip_prefix('-')?.trim_start_matches('-');
@@ -74,7 +75,7 @@ fn listed<'a>(values: &'a Values, path: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// Adds flags in place of those that have the same key; what has none is added.
+/// Adds flags in place of flags with the same key; flags without a key are added.
 fn extend(container: &mut Value, more: &[&str], key: impl Fn(&str) -> Option<String>) {
     let Some(args) = container["args"].as_array_mut() else {
         return;
@@ -93,7 +94,7 @@ fn extend(container: &mut Value, more: &[&str], key: impl Fn(&str) -> Option<Str
     args.extend(more.iter().map(|it| Value::from(*it)));
 }
 
-/// The flag of a text such as `--name=value`, `--name`, `-v=4` or `-v4`.
+/// [`Arg`] of a text such as `--name=value`, `--name`, `-v=4` or `-v4`.
 fn of<'a>(program: &'a Command, text: &str) -> Option<&'a Arg> {
     let word = text.split('=').next().unwrap_or_default();
     let mut all = program.get_arguments();

@@ -1,14 +1,14 @@
-//! The keys of a chart.
+//! Keys of a chart.
 
 use super::Takes;
 
 /// A key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// With points between its parts.
+    /// Path, with points between its parts.
     pub(crate) path: String,
     pub(crate) takes: Takes,
-    /// Why it means nothing here.
+    /// Reason why the key has no effect here.
     pub(crate) without_effect: Option<&'static str>,
 }
 
@@ -17,13 +17,13 @@ pub(crate) struct Key {
 pub(crate) struct Keys(Vec<Key>);
 
 impl Keys {
-    /// Adds keys that are applied.
+    /// Adds [`Key`]s that are applied.
     #[must_use]
     pub(crate) fn applied(self, all: impl IntoIterator<Item = (impl Into<String>, Takes)>) -> Self {
         self.with(all, None)
     }
 
-    /// Adds keys that mean nothing here, for one reason.
+    /// Adds [`Key`]s without an effect here, for one reason.
     #[must_use]
     pub(crate) fn without_effect(
         self,

@@ -1,4 +1,4 @@
-//! The flags of `admin`.
+//! Flags of `admin`.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ pub(crate) enum Admin {
 
 #[derive(Debug, Args)]
 pub(crate) struct Backup {
-    /// File to write to. It contains keys and Secrets, and only its owner can read it.
+    /// File to write to. The file contains keys and Secrets, and only its owner can read it.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,
@@ -27,7 +27,7 @@ pub(crate) struct Backup {
 
 #[derive(Debug, Args)]
 pub(crate) struct Restore {
-    /// File that was written by `admin backup`.
+    /// File written by `admin backup`.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) data_dir: DataDirArg,

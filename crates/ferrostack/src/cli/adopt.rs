@@ -1,4 +1,4 @@
-//! The flags of `adopt`.
+//! Flags of `adopt`.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) struct AdoptCluster {
     /// Show what would be marked, and the evidence, without changing anything.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// How long to wait for the provider to do it.
+    /// Timeout for the provider.
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, conflicts_with = "dry_run")]
     pub(crate) timeout: Duration,
     #[command(flatten)]

@@ -39,11 +39,11 @@ pub(crate) struct GenerateCloudConf {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CloudConfSource {
-    /// Entry of clouds.yaml from which the values are taken.
+    /// Entry of clouds.yaml with the values.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) from which the values are taken, or
-    /// `-` for standard input.
+    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) with the values, or `-` for standard
+    /// input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,
 }
@@ -64,7 +64,8 @@ pub(crate) struct GenerateCcm {
     pub(crate) values: Option<PathBuf>,
 }
 
-/// Flags of the Go manager, by their names. Those that change nothing here are accepted, and a line at start names them.
+/// Flags of the Go manager, by their names. Flags without an effect here are accepted, and listed in a line at the
+/// start.
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct CloudControllerManager {
@@ -80,10 +81,10 @@ pub(crate) struct CloudControllerManager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// URL of the API server, which takes precedence over that in the kubeconfig.
+    /// URL of the API server; takes precedence over the one in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
-    /// Name of the cluster, which is used in names and descriptions of load balancers.
+    /// Name of the cluster, used in names and descriptions of load balancers.
     #[arg(long, value_name = "NAME", default_value = "kubernetes", value_parser = cluster_name)]
     pub(crate) cluster_name: String,
     /// Controllers to run: `*` for all, names, and `-NAME` to leave one out.
@@ -95,16 +96,16 @@ pub(crate) struct CloudControllerManager {
         allow_hyphen_values = true
     )]
     pub(crate) controllers: Vec<String>,
-    /// Interval at which nodes that are not ready are checked.
+    /// Interval at which unready nodes are checked.
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     pub(crate) node_monitor_period: Duration,
     /// Interval at which the addresses of all nodes are refreshed.
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub(crate) node_status_update_frequency: Duration,
-    /// Number of nodes that are reconciled in parallel.
+    /// Number of nodes reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_node_syncs: u16,
-    /// Number of Services that are reconciled in parallel.
+    /// Number of Services reconciled in parallel.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) concurrent_service_syncs: u16,
     /// CIDRs of the pods: one of IPv4, one of IPv6, or both; required if cloud.conf names a router.
@@ -123,27 +124,27 @@ pub(crate) struct CloudControllerManager {
     /// Port of /healthz and /metrics, over TLS; 0 for none.
     #[arg(long, value_name = "PORT", default_value_t = 10258)]
     pub(crate) secure_port: u16,
-    /// Certificate of the server, with those of intermediate authorities [default: one that is made at the start].
+    /// Certificate of the server, with intermediate authorities [default: one made at the start].
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub(crate) tls_cert_file: Option<PathBuf>,
     /// Key of --tls-cert-file.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_private_key_file: Option<PathBuf>,
-    /// Oldest version of TLS that is accepted; the server has 1.2 and 1.3.
+    /// Oldest accepted version of TLS; the server has 1.2 and 1.3.
     #[arg(long, value_name = "VERSION", hide = true,
         value_parser = ["VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"])]
     pub(crate) tls_min_version: Option<String>,
-    /// Cipher suites of TLS 1.2 that are offered [default: all that the server has].
+    /// Offered cipher suites of TLS 1.2 [default: all suites of the server].
     #[arg(long, value_name = "LIST", hide = true, value_delimiter = ',')]
     pub(crate) tls_cipher_suites: Vec<String>,
     /// Work only while holding a Lease, so that several managers may run.
     #[arg(long, value_name = "BOOL", default_value = "true", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = clap::ArgAction::Set)]
     pub(crate) leader_elect: bool,
-    /// How long other managers wait for a leader that does not renew.
+    /// Time other managers wait for a leader that does not renew.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader continues without a renewal.
+    /// Time a leader continues without a renewal.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
     /// Interval at which the Lease is read and renewed.
@@ -167,7 +168,7 @@ pub(crate) struct CloudControllerManager {
     pub(crate) idle: WithoutEffect<GoManager>,
 }
 
-/// A part of names of load balancers, where `_` separates the parts.
+/// Part of the names of load balancers, with `_` as the separator of parts.
 fn cluster_name(text: &str) -> Result<String, String> {
     match text.is_empty() || text.contains(char::is_whitespace) {
         true => Err("the name of a cluster is not empty and has no white space".to_owned()),

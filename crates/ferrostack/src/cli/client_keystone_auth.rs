@@ -1,4 +1,4 @@
-//! The command of the exec plugin for kubectl, and of the kubeconfig that calls it.
+//! Command of the exec plugin for kubectl, and of the kubeconfig with the plugin.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use keystone_auth::exec_info;
 use secrecy::SecretString;
 
-/// Flags of the Go plugin, by their names, and ours.
+/// Flags of the Go plugin, by their names, and further ones.
 #[derive(Debug, Default, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct ClientKeystoneAuth {
@@ -104,7 +104,7 @@ pub(crate) struct GenerateKubeconfig {
     /// URL of an API server; adds its cluster and a context.
     #[arg(long, value_name = "URL", group = "whose_cluster")]
     pub(crate) server: Option<String>,
-    /// CAs of the API server, PEM [default: those of the system].
+    /// CAs of the API server, PEM [default: the system's].
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(crate) certificate_authority: Option<PathBuf>,
     /// Name of the cluster and of the context.
@@ -120,13 +120,13 @@ pub(crate) struct GenerateKubeconfig {
     pub(crate) write_to: Option<PathBuf>,
 }
 
-/// A version of `client.authentication.k8s.io`.
+/// Version of `client.authentication.k8s.io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExecVersion {
-    /// Of Kubernetes 1.22 and newer.
+    /// Version since Kubernetes 1.22.
     #[default]
     V1,
-    /// The one before it, which the Go plugin uses.
+    /// Version before, used by the Go plugin.
     V1beta1,
 }
 

@@ -1,4 +1,4 @@
-//! The flags of `describe`, `get` and `delete`.
+//! Flags of `describe`, `get` and `delete`.
 
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// A version of Cluster API's kinds.
+/// Version of Cluster API's kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ContractVersion {
     V1alpha4,

@@ -1,4 +1,4 @@
-//! The commands of the Cinder CSI driver.
+//! Commands of the Cinder CSI driver.
 
 use std::path::PathBuf;
 
@@ -21,14 +21,15 @@ const NO_CLUSTER: &str = "the controller service alone asks an API server";
 const NO_NODE: &str = "it is for the node service alone";
 const NO_CONTROLLER: &str = "claims are read by the controller service alone";
 
-/// Flags of the Go driver, by their names. Those that change nothing here are accepted, and a line at start names them.
+/// Flags of the Go driver, by their names. Flags without an effect here are accepted, and listed in a line at the
+/// start.
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct CinderCsiPlugin {
     /// Socket of the driver: unix:///DIRECTORY/SOCKET or tcp://ADDRESS:PORT.
     #[arg(long, value_name = "ENDPOINT", required = true)]
     pub(crate) endpoint: Endpoint,
-    /// Configuration files (cloud.conf), which are read as one; required with the controller service.
+    /// Configuration files (cloud.conf), read as one; required with the controller service.
     #[arg(long, value_name = "FILE", value_delimiter = ',')]
     pub(crate) cloud_config: Vec<PathBuf>,
     /// Clouds to serve: NAME for the section [Global "NAME"] [default: that of [Global]].
@@ -85,7 +86,7 @@ pub(crate) struct CinderCsiPlugin {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// URL of the API server, which takes precedence over that in the kubeconfig.
+    /// URL of the API server; takes precedence over the one in the kubeconfig.
     #[arg(long, value_name = "URL")]
     pub(crate) master: Option<String>,
     /// Serve what the specification calls alpha: GetSnapshot, and the health of volumes, as the cloud and as nodes see it.
@@ -120,7 +121,7 @@ pub(crate) struct GenerateCsi {
 }
 
 impl CinderCsiPlugin {
-    /// The flags that were given and change nothing, each with the reason.
+    /// Given flags without an effect, each with the reason.
     pub(crate) fn without_effect(&self) -> Vec<(String, &'static str)> {
         let no_cluster = !self.provide_controller_service;
         let all = [
@@ -154,7 +155,7 @@ impl CinderCsiPlugin {
     }
 }
 
-/// As the Go driver reads it: an empty text is none.
+/// [`Listen`] address as read by the Go driver: an empty text means none.
 fn http_endpoint(text: &str) -> Result<Listen, String> {
     match text {
         "" => Ok(Listen::Off),

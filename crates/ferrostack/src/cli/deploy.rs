@@ -61,7 +61,7 @@ pub(crate) enum OpenStack {
     Apply(OpenStackApply),
 }
 
-/// The cluster in which a cloud runs.
+/// Cluster of a cloud.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PlaceArgs {
     /// Kubeconfig of a cluster [default with --context: KUBECONFIG].
@@ -80,7 +80,7 @@ pub(crate) struct PlaceArgs {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// The name and the cluster of a cloud.
+/// Name and cluster of a cloud.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CloudArgs {
     /// Name of the cloud.
@@ -121,7 +121,7 @@ pub(crate) struct OpenStackUp {
     pub(crate) output: OutputArg,
 }
 
-/// Where a cloud runs that is not in a cluster of the user.
+/// Place of a cloud outside of the user's clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
     /// On simulated nodes, on which no containers run [default].
@@ -284,7 +284,7 @@ pub(crate) struct OpenStackDelete {
     pub(crate) timeout: Duration,
 }
 
-/// The cluster of a plan.
+/// Cluster of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct PlanServer {
     /// Kubeconfig of the cluster [default: KUBECONFIG, then that of the default data directory of `openstack up`].

@@ -1,4 +1,4 @@
-//! Examples and pages of the documentation, which stand at the end of the help of every command.
+//! Examples and pages of the documentation, at the end of the help of every command.
 
 mod entries;
 
@@ -15,12 +15,12 @@ use super::groups::grouped;
 use super::{Cli, habits, programs};
 use crate::output;
 
-/// The command line, with groups, examples and pages.
+/// Command line, with groups, examples and pages.
 pub(crate) fn command() -> Command {
     documented(Cli::command(), "")
 }
 
-/// Parses arguments; help, versions and mistakes end the process.
+/// Parses arguments into [`Cli`]; help, versions and mistakes end the process.
 pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     if let Some(cli) = programs::parse(&arguments) {
         return cli;
@@ -44,7 +44,7 @@ pub(crate) fn parse(arguments: Vec<OsString>) -> Cli {
     }
 }
 
-/// Hint about an option whose value is not a number.
+/// Hint for an option with a value that is no number.
 fn number_hint(error: &clap::Error) -> Option<String> {
     let option = error.get(ContextKind::InvalidArg)?;
     let mistake = error.source()?;

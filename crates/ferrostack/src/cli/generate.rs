@@ -1,4 +1,4 @@
-//! The flags of `generate`, and those that choose and fill a cluster template.
+//! Flags of `generate`, and flags to choose and fill a cluster template.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ pub(crate) struct GenerateManager {
     /// Container image of ferrostack; adds a Deployment of two managers.
     #[arg(long, value_name = "IMAGE")]
     pub(crate) image: Option<String>,
-    /// Providers that the managers run; the other ones are run by another program [default: all].
+    /// Providers run by the managers; other programs run the others [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
     pub(crate) providers: Vec<ProviderArg>,
     /// Namespace of OpenStack clouds; adds the namespace, and the permissions to run the controller of clouds in it.
@@ -88,7 +88,7 @@ pub(crate) struct GenerateMonitoring {
     /// Namespace of the managers.
     #[arg(short, long, default_value = crate::defaults::NAMESPACE)]
     pub(crate) namespace: String,
-    /// Providers that the managers run [default: all].
+    /// Providers run by the managers [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
     pub(crate) providers: Vec<ProviderArg>,
 }
@@ -109,10 +109,10 @@ pub(crate) struct GenerateYaml {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// A template in a ConfigMap of the management cluster.
+/// Template in a ConfigMap of the management cluster.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FromConfigMap {
-    /// ConfigMap that contains the template.
+    /// ConfigMap with the template.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["from", "flavor"])]
     pub(crate) from_config_map: Option<String>,
     /// Namespace of the ConfigMap.
@@ -123,7 +123,7 @@ pub(crate) struct FromConfigMap {
         requires = "from_config_map"
     )]
     pub(crate) from_config_map_namespace: String,
-    /// Key of the ConfigMap that contains the template.
+    /// Key of the ConfigMap with the template.
     #[arg(
         long,
         value_name = "KEY",
@@ -134,7 +134,7 @@ pub(crate) struct FromConfigMap {
 }
 
 impl FromConfigMap {
-    /// The flags, each preceded by a blank.
+    /// Flags, each preceded by a blank.
     pub(crate) fn flags(&self) -> String {
         let Some(name) = &self.from_config_map else {
             return String::new();
@@ -176,7 +176,7 @@ pub(crate) struct GenerateCluster {
     pub(crate) options: ClusterOptions,
 }
 
-/// The options that choose and fill a cluster template.
+/// Options to choose and fill a cluster template.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClusterOptions {
     /// Built-in template: `default`, `without-lb`, `flatcar`, `flatcar-sysext`, `topology`, `clusterclass-dev-test` or

@@ -1,4 +1,4 @@
-//! The headings under which options stand in the help of every command, and the options that only `--help` lists.
+//! Headings of the options in the help of every command, and options listed by `--help` only.
 
 use clap::{Arg, Command};
 
@@ -303,7 +303,7 @@ const GROUPS: [(&str, &[&str]); 19] = [
     ("Global options", &["log", "log_json", "verbosity"]),
 ];
 
-/// The options that `-h` leaves out.
+/// Options left out by `-h`.
 const LONG_ONLY: [&str; 52] = [
     "node_volume_attach_limit",
     "search_order",
@@ -359,7 +359,7 @@ const LONG_ONLY: [&str; 52] = [
     "seed",
 ];
 
-/// Puts the options of a command under their headings.
+/// Puts the options of a [`Command`] under their headings.
 pub(super) fn grouped(command: Command) -> Command {
     let connects = command
         .get_arguments()

@@ -1,8 +1,8 @@
-//! Words of clusterctl that are other ones here.
+//! Words of clusterctl with other names here.
 
 use std::ffi::OsString;
 
-/// Replacement for a word of clusterctl, for arguments that were rejected.
+/// Replacement for a word of clusterctl, in rejected arguments.
 pub(super) fn hint(arguments: &[OsString]) -> Option<String> {
     let words: Vec<String> = arguments
         .iter()

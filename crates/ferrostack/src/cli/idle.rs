@@ -1,39 +1,39 @@
-//! Flags of Go programs that change nothing here: accepted, and named by a line at the start.
+//! Flags of Go programs without an effect here: accepted, and listed in a line at the start.
 
 use std::marker::PhantomData;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-/// Value of a flag.
+/// Type of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Text,
     Number,
     /// `true` or `false`, `true` without a value.
     Switch,
-    /// The same, where this value is what holds here anyway.
+    /// As [`Takes::Switch`], with this value in effect here anyway.
     Already(bool),
-    /// The same, where `true` is refused with this reason.
+    /// As [`Takes::Switch`], with `true` refused for this reason.
     Never(&'static str),
 }
 
 use Takes::{Already, Never, Number, Switch, Text};
 
-/// A flag without its dashes, what it takes, and why it changes nothing.
+/// Flag without its dashes, its type of value, and the reason why nothing changes.
 pub(crate) type Idle = (&'static str, Takes, &'static str);
 
-/// Why flags of klog change nothing.
+/// Reason for flags of klog.
 pub(super) const ONE_LOG: &str =
     "the log goes to standard error as text; --log and --v choose what is in it";
 
-/// The flags of one program that change nothing.
+/// Flags of one program without an effect.
 pub(crate) trait Program: 'static {
-    /// Each of them.
+    /// All [`Idle`] flags.
     const FLAGS: &'static [Idle];
 }
 
-/// The flags of program `P` that change nothing here: those that were given, each with the reason.
+/// Flags of a [`Program`] without an effect here: the given ones, each with the reason.
 #[derive(Clone, Debug)]
 pub(crate) struct WithoutEffect<P> {
     given: Vec<(String, &'static str)>,
@@ -41,7 +41,7 @@ pub(crate) struct WithoutEffect<P> {
 }
 
 impl<P> WithoutEffect<P> {
-    /// The flags that are given, each with the reason why it changes nothing.
+    /// Given flags, each with the reason why nothing changes.
     pub(crate) fn given(&self) -> &[(String, &'static str)] {
         &self.given
     }
@@ -68,7 +68,7 @@ fn read(flags: &[Idle], matches: &ArgMatches) -> Result<Vec<(String, &'static st
     Ok(given)
 }
 
-/// Refuses values that are none, and those that ask for what would be silently missing.
+/// Refuses invalid values, and values with a request that would silently be ignored.
 fn check(name: &str, takes: Takes, value: &str) -> Result<(), clap::Error> {
     let problem = match takes {
         Number if value.parse::<f64>().is_err() => format!("`{value}` is not a number"),
@@ -129,7 +129,7 @@ impl<P: Program> clap::Args for WithoutEffect<P> {
     }
 }
 
-/// A value of each flag that has no effect, for tests; none where every value holds or is refused.
+/// Value without an effect for each [`Idle`] flag, for tests; none for flags whose values all hold or are refused.
 #[cfg(test)]
 pub(super) fn without_effect(flags: &[Idle]) -> Vec<String> {
     let value = |takes: &Takes| match takes {

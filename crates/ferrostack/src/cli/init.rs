@@ -1,4 +1,4 @@
-//! The flags of `init`.
+//! Flags of `init`.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) struct Init {
     pub(crate) server: ServerArgs,
 }
 
-/// The versions in definitions.
+/// Versions in CRDs.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OlderVersions {
     /// API versions that the definitions of the OpenStack kinds serve, v1beta1 and v1beta2 among them; before these there
@@ -50,7 +50,7 @@ pub(crate) struct OlderVersions {
     pub(crate) serve_versions: Vec<String>,
 }
 
-/// The providers of clusterctl's `init`. Only the names of ours can be given, and `-`, which leaves one out.
+/// Providers of clusterctl's `init`. Only built-in names are accepted, and `-`, which leaves one out.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Providers {
     /// Core provider: `cluster-api`, or `-` for none.
@@ -77,7 +77,7 @@ pub(crate) struct Providers {
 }
 
 impl Providers {
-    /// The names of the providers.
+    /// Names of the providers, as [`Named`].
     pub(crate) fn named(&self) -> Named {
         Named {
             core: self.core.clone(),

@@ -24,7 +24,7 @@ pub(crate) struct KeystoneWebhook {
     /// Paths at which reviews are answered besides /webhook.
     #[arg(long, value_name = "PATH", value_delimiter = ',', value_parser = path)]
     pub(crate) path: Vec<String>,
-    /// Certificate of the webhook, with those of intermediate authorities.
+    /// Certificate of the webhook, with intermediate authorities.
     #[arg(
         long,
         value_name = "FILE",
@@ -46,7 +46,7 @@ pub(crate) struct KeystoneWebhook {
     /// URL of Keystone.
     #[arg(long, value_name = "URL", env = "OS_AUTH_URL", hide_env_values = true)]
     pub(crate) keystone_url: String,
-    /// Authorities that Keystone's certificate is from [default: those of the system].
+    /// Authorities of Keystone's certificate [default: the system's].
     #[arg(
         long,
         value_name = "FILE",
@@ -60,7 +60,7 @@ pub(crate) struct KeystoneWebhook {
     /// How long Keystone may take for an answer.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub(crate) keystone_timeout: Duration,
-    /// Policy, in JSON; it takes precedence over --policy-configmap-name.
+    /// Policy, in JSON; takes precedence over --policy-configmap-name.
     #[arg(
         long,
         value_name = "FILE",
@@ -79,7 +79,7 @@ pub(crate) struct KeystoneWebhook {
     /// How the policy is read.
     #[arg(long, value_enum, default_value_t = PolicyMode::Compatible)]
     pub(crate) policy_mode: PolicyMode,
-    /// Mappings of roles, in YAML; it takes precedence over --sync-configmap-name.
+    /// Mappings of roles, in YAML; takes precedence over --sync-configmap-name.
     #[arg(
         long,
         value_name = "FILE",
@@ -95,7 +95,7 @@ pub(crate) struct KeystoneWebhook {
         hide_env_values = true
     )]
     pub(crate) sync_configmap_name: Option<String>,
-    /// Action on namespaces that logins have made and whose projects are gone; needs --cloud-config [default: nothing].
+    /// Action on namespaces made by logins for projects that are gone; needs --cloud-config [default: nothing].
     #[arg(long, value_enum, value_name = "HOW", requires = "cloud_config")]
     pub(crate) prune: Option<Prune>,
     /// How often it is looked for such namespaces.
@@ -112,7 +112,7 @@ pub(crate) struct KeystoneWebhook {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Scopes of tokens that are accepted: project, trust, domain, system, unscoped.
+    /// Accepted scopes of tokens: project, trust, domain, system, unscoped.
     #[arg(
         long,
         value_name = "LIST",
@@ -135,10 +135,10 @@ pub(crate) struct KeystoneWebhook {
     /// Ids or names of the projects for which users may log in [default: all].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) allowed_projects: Vec<String>,
-    /// Audiences that tokens are for [default: those of the API server].
+    /// Audiences of tokens [default: the API server's].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) audience: Vec<String>,
-    /// How long Keystone's answer about a token is kept; with 0s it is asked each time.
+    /// Time to keep Keystone's answer about a token; 0s asks each time.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration_or_none)]
     pub(crate) cache_ttl: Duration,
     /// Tokens in a second about which Keystone is asked.
@@ -159,7 +159,7 @@ pub(crate) struct KeystoneWebhook {
     vmodule: Option<String>,
 }
 
-/// A duration, which may be none at all.
+/// Duration, possibly zero.
 fn duration_or_none(text: &str) -> Result<Duration, String> {
     match text {
         "0" | "0s" => Ok(Duration::ZERO),
@@ -167,7 +167,7 @@ fn duration_or_none(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// How a policy is read.
+/// Mode of reading a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyMode {
     /// As the Go webhook reads it.
@@ -176,7 +176,7 @@ pub(crate) enum PolicyMode {
     Strict,
 }
 
-/// Where the groups of users come from.
+/// Source of the groups of users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupsFrom {
     /// Keystone is asked for them, once for each user and --cache-ttl.
@@ -185,7 +185,7 @@ pub(crate) enum GroupsFrom {
     Token,
 }
 
-/// Action on namespaces whose projects are gone.
+/// Action on namespaces of deleted projects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Prune {
     /// They are named in the log.
@@ -245,7 +245,7 @@ pub(crate) struct KeystoneExplain {
     /// Path that is no resource, such as /healthz.
     #[arg(long, value_name = "PATH", conflicts_with = "resource")]
     pub(crate) url: Option<String>,
-    /// Namespace of the request [default: none, as for objects that have no namespace].
+    /// Namespace of the request [default: none, as for objects without a namespace].
     #[arg(
         id = "of_namespace",
         short = 'n',
@@ -288,7 +288,7 @@ pub(crate) struct GenerateKeystone {
     /// URL of Keystone.
     #[arg(long, value_name = "URL")]
     pub(crate) keystone_url: String,
-    /// Print a static pod that runs beside kube-apiserver, which has all it needs in files.
+    /// Print a static pod to run beside kube-apiserver, with everything in files.
     #[arg(long)]
     pub(crate) static_pod: bool,
     /// Let the webhook make namespaces of projects, and RoleBindings of roles; adds the ConfigMap and the rights for that.
@@ -315,7 +315,7 @@ impl KeystoneWebhook {
         }
     }
 
-    /// The flags that were given and change nothing, each with the reason.
+    /// Given flags without an effect, each with the reason.
     pub(crate) fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let mut given = Vec::new();
         if self.log_flush_frequency.is_some() {

@@ -1,4 +1,4 @@
-//! The flags of klog, which programs in Go have for their log.
+//! Flags of klog, the log of programs in Go.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Flags of `manager`; names and defaults are those of the Go managers where these have one.
+//! Flags of `manager`, with names and defaults of the Go managers for equal ones.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ pub(crate) struct Manager {
     /// Context of the kubeconfig [default: its current context].
     #[arg(long, value_name = "NAME", visible_alias = "kubeconfig-context")]
     pub(crate) context: Option<String>,
-    /// Providers whose controllers are run; the other ones are run by another program [default: all].
+    /// Providers whose controllers are run; other programs run the others [default: all].
     #[arg(long, value_name = "TYPES", value_enum, value_delimiter = ',')]
     pub(crate) providers: Vec<ProviderArg>,
     /// Watch only this namespace (default: all namespaces).
@@ -49,8 +49,8 @@ pub(crate) struct Manager {
     /// Address on which the webhooks (conversion, defaulting, validation) listen, with TLS.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9443", value_parser = address)]
     pub(crate) webhook_addr: SocketAddr,
-    /// URL at which the API server reaches the webhooks, such as https://127.0.0.1:9443 [default: the Service
-    /// ferrostack-webhook in the manager's namespace].
+    /// URL of the webhooks for the API server, such as https://127.0.0.1:9443 [default: the Service ferrostack-webhook
+    /// in the manager's namespace].
     #[arg(long, value_name = "URL", value_parser = https)]
     pub(crate) webhook_url: Option<String>,
     /// Directory with the certificate of the webhooks, tls.crt and tls.key, which are followed, such as a Secret of
@@ -61,16 +61,16 @@ pub(crate) struct Manager {
     /// not at all].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Option<Duration>,
-    /// Reconcile only objects whose label cluster.x-k8s.io/watch-filter has this value [default: all].
+    /// Reconcile only objects with this value of the label cluster.x-k8s.io/watch-filter [default: all].
     #[arg(long, value_name = "VALUE")]
     pub(crate) watch_filter: Option<String>,
     /// Interval at which all objects are reconciled again.
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration)]
     pub(crate) sync_period: Duration,
-    /// Regular expression for further labels that are copied from Machines to their Nodes; may be repeated.
+    /// Regular expression for further labels to copy from Machines to their Nodes; may be repeated.
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     pub(crate) additional_sync_machine_labels: Vec<Regex>,
-    /// Regular expression for annotations that are copied from Machines to their Nodes; may be repeated.
+    /// Regular expression for annotations to copy from Machines to their Nodes; may be repeated.
     #[arg(long, value_name = "REGEX", value_parser = pattern)]
     pub(crate) additional_sync_machine_annotations: Vec<Regex>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ pub(crate) struct Manager {
     pub(crate) idle: WithoutEffect<GoManagers>,
 }
 
-/// A phase of the migration of stored objects, as the Go managers name it.
+/// Phase of the migration of stored objects, as named by the Go managers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MigrationPhase {
     #[value(name = "All")]
@@ -100,7 +100,7 @@ pub(crate) enum MigrationPhase {
 }
 
 impl Manager {
-    /// The flags that were given although another program runs what they are about.
+    /// Given flags about controllers run by another program.
     pub(crate) fn ineffective(&self, runs: impl Fn(Provider) -> bool) -> Vec<&'static str> {
         let mut given = self.concurrency.given();
         let core = [
@@ -128,55 +128,55 @@ impl Manager {
     }
 }
 
-/// A flag for the concurrency of each controller; the defaults are in the help of each.
+/// Flag for the concurrency of each controller; the defaults are in the help of each.
 #[derive(Debug, Args)]
 pub(crate) struct Concurrency {
-    /// Number of Clusters that are reconciled in parallel [default: 50].
+    /// Number of Clusters reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cluster_concurrency: Option<u16>,
-    /// Number of ClusterClasses that are reconciled in parallel [default: 50].
+    /// Number of ClusterClasses reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clusterclass_concurrency: Option<u16>,
-    /// Number of Clusters that have a topology that are reconciled in parallel [default: 50].
+    /// Number of Clusters with a topology reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clustertopology_concurrency: Option<u16>,
-    /// Number of Machines that are reconciled in parallel [default: 50].
+    /// Number of Machines reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machine_concurrency: Option<u16>,
-    /// Number of MachineSets that are reconciled in parallel [default: 50].
+    /// Number of MachineSets reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machineset_concurrency: Option<u16>,
-    /// Number of MachineDeployments that are reconciled in parallel [default: 50].
+    /// Number of MachineDeployments reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machinedeployment_concurrency: Option<u16>,
-    /// Number of MachineHealthChecks that are reconciled in parallel [default: 50].
+    /// Number of MachineHealthChecks reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) machinehealthcheck_concurrency: Option<u16>,
-    /// Number of ClusterResourceSets that are reconciled in parallel [default: 50].
+    /// Number of ClusterResourceSets reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clusterresourceset_concurrency: Option<u16>,
-    /// Number of KubeadmConfigs that are reconciled in parallel [default: 50].
+    /// Number of KubeadmConfigs reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kubeadmconfig_concurrency: Option<u16>,
-    /// Number of KubeadmControlPlanes that are reconciled in parallel [default: 50].
+    /// Number of KubeadmControlPlanes reconciled in parallel [default: 50].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) kubeadmcontrolplane_concurrency: Option<u16>,
-    /// Number of workload clusters that are connected to, or probed, in parallel [default: 100].
+    /// Number of workload clusters connected to, or probed, in parallel [default: 100].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) clustercache_concurrency: Option<u16>,
-    /// Number of OpenStackClusters that are reconciled in parallel [default: 10].
+    /// Number of OpenStackClusters reconciled in parallel [default: 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackcluster_concurrency: Option<u16>,
-    /// Number of OpenStackMachines that are reconciled in parallel [default: 10].
+    /// Number of OpenStackMachines reconciled in parallel [default: 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) openstackmachine_concurrency: Option<u16>,
 }
 
-/// The providers of which one uses connections to workload clusters.
+/// [`Provider`]s with connections to workload clusters.
 const CONNECTED: [Provider; 3] = [Provider::Core, Provider::Bootstrap, Provider::ControlPlane];
 
 impl Concurrency {
-    /// The limits by the name of the controller, where they are given.
+    /// Given limits by the name of the controller.
     pub(crate) fn limits(&self) -> BTreeMap<&'static str, u16> {
         let all = [
             ("cluster", self.cluster_concurrency),
@@ -196,7 +196,7 @@ impl Concurrency {
             .collect()
     }
 
-    /// The flags that are given, with the providers that they are about.
+    /// Given flags, with their [`Provider`]s.
     fn given(&self) -> Vec<(&'static str, &'static [Provider])> {
         let core = &[Provider::Core][..];
         let infrastructure = &[Provider::Infrastructure][..];
@@ -265,22 +265,22 @@ pub(crate) struct Election {
     /// Elect a leader, so that one of several managers is active at a time.
     #[arg(long)]
     pub(crate) leader_elect: bool,
-    /// How long other managers wait before they replace a leader that does not renew its Lease.
+    /// Time other managers wait before they replace a leader that does not renew its Lease.
     #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_lease_duration: Duration,
-    /// How long a leader tries to renew its Lease before it stops.
+    /// Time a leader tries to renew its Lease before it stops.
     #[arg(long, default_value = "10s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_renew_deadline: Duration,
     /// Interval at which the Lease is read and renewed.
     #[arg(long, default_value = "2s", value_name = "DURATION", value_parser = duration)]
     pub(crate) leader_elect_retry_period: Duration,
-    /// Namespace of the Lease, of the webhooks' certificate and of their Service [default: the
-    /// manager's own, or that of the kubeconfig's context].
+    /// Namespace of the Lease, of the webhooks' certificate and of their Service [default: the manager's own, or the
+    /// kubeconfig context's].
     #[arg(long, value_name = "NAMESPACE")]
     pub(crate) leader_election_namespace: Option<String>,
 }
 
-/// An address to listen on, or nothing.
+/// Address to listen on, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listen {
     On(SocketAddr),
@@ -294,7 +294,7 @@ pub(super) fn listen(text: &str) -> Result<Listen, String> {
     address(text).map(Listen::On)
 }
 
-/// `127.0.0.1:9440`, or `:9440` for all addresses, as Go writes it.
+/// `127.0.0.1:9440`, or `:9440` for all addresses, as in Go.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let full = if text.starts_with(':') {
         format!("0.0.0.0{text}")

@@ -1,4 +1,4 @@
-//! The flags of `move`.
+//! Flags of `move`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::values::duration;
 use super::{ConnectArgs, OutputArg};
 
-/// The sets of warnings that clusterctl can hide.
+/// Sets of warnings that clusterctl can hide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Hidden {
     /// Warnings due to names which Cluster API has given to its finalizers.
@@ -20,7 +20,7 @@ pub(crate) enum Hidden {
 /// Moves all clusters of a namespace, with everything that belongs to them, to another management cluster.
 #[derive(Debug, Args)]
 pub(crate) struct Move {
-    /// Kubeconfig of the management cluster to which the clusters are moved.
+    /// Kubeconfig of the target management cluster.
     #[arg(long, value_name = "FILE", conflicts_with = "to_directory", required_unless_present_any = ["to_directory", "from_directory", "dry_run", "roll_back"])]
     pub(crate) to_kubeconfig: Option<PathBuf>,
     /// Context of --to-kubeconfig [default: its current context].
@@ -29,8 +29,7 @@ pub(crate) struct Move {
     /// Write the objects to files in this directory instead; the clusters remain in this management cluster.
     #[arg(long, value_name = "DIR", conflicts_with = "from_directory")]
     pub(crate) to_directory: Option<PathBuf>,
-    /// Create the objects in the files of this directory, in the cluster of --to-kubeconfig or, without it, in that
-    /// of --kubeconfig.
+    /// Create the objects in the files of this directory, in the cluster of --to-kubeconfig or else of --kubeconfig.
     #[arg(long, value_name = "DIR")]
     pub(crate) from_directory: Option<PathBuf>,
     /// Show what would be moved, what would remain, and what prevents the move, without changing anything.

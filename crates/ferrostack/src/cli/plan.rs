@@ -1,4 +1,4 @@
-//! The flags of `plan`.
+//! Flags of `plan`.
 
 use std::path::PathBuf;
 

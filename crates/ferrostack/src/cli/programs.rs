@@ -1,7 +1,7 @@
-//! Programs of pods, and the exec plugin of kubectl, whose command line is read alone.
+//! Programs of pods, and the exec plugin of kubectl, with a command line parsed alone.
 //!
-//! The definition of all commands is megabytes of the program: a process that has read its flags with it keeps that part of the
-//! file mapped for as long as it runs, and takes longer to start.
+//! The definition of all commands is megabytes of the program: a process with this definition keeps the part of the
+//! file mapped as long as it runs, and takes longer to start.
 
 use std::ffi::OsString;
 
@@ -9,7 +9,8 @@ use clap::{Args, Command as Definition, FromArgMatches as _};
 
 use super::{Cli, Command, Logging};
 
-/// The command line, if it is right and of such a program; what is to be said of others, all commands say.
+/// Valid command line of such a program; `None` leaves other command lines, and their errors, to the definition of all
+/// commands.
 pub(super) fn parse(arguments: &[OsString]) -> Option<Cli> {
     match arguments.get(1)?.to_str()? {
         "cinder-csi-plugin" => alone("cinder-csi-plugin", arguments, Command::CinderCsiPlugin),
@@ -46,7 +47,7 @@ fn alone<T: Args>(
     })
 }
 
-/// The arguments of a program, with those of its log.
+/// Arguments of a program, with the arguments of its log.
 pub(crate) fn arguments_of<T: Args>() -> Definition {
     Logging::augment_args(T::augment_args(Definition::new("program")))
 }

@@ -1,4 +1,4 @@
-//! The providers that a manager runs, in flags.
+//! Providers of a manager, in flags.
 
 use api::providers::Provider;
 use clap::ValueEnum;

@@ -1,4 +1,4 @@
-//! The flags of `rollout`.
+//! Flags of `rollout`.
 
 use std::str::FromStr;
 
@@ -17,13 +17,13 @@ pub(crate) enum Rollout {
     Pause(RolloutArgs),
     /// Resume a rollout after `rollout pause`.
     Resume(RolloutArgs),
-    /// Roll a MachineDeployment back to an earlier revision, which is kept until its last machine is replaced.
+    /// Roll a MachineDeployment back to an earlier revision, kept until its last machine is replaced.
     Undo(RolloutUndo),
     /// Show the progress of rollouts until they are done.
     ///
     /// The exit status is 1 if a rollout is paused, or not done after --timeout.
     Status(RolloutStatus),
-    /// List the revisions of a MachineDeployment that `rollout undo` can go back to.
+    /// List the revisions of a MachineDeployment for `rollout undo`.
     History(RolloutHistory),
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct RolloutHistory {
     pub(crate) connect: ConnectArgs,
 }
 
-/// A resource that rolls machines out.
+/// Resource with a rollout of machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub(crate) kind: Kind,

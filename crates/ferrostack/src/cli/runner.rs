@@ -1,4 +1,4 @@
-//! The flags that run servers as machines.
+//! Flags to run servers as machines.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use clap::Args;
 use guests::program::Program;
 use ipnet::Ipv4Net;
 
-/// How servers of the simulated cloud are run as machines.
+/// Settings to run servers of the simulated cloud as machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct RunnerArgs {
     #[command(flatten)]
@@ -18,19 +18,19 @@ pub(crate) struct RunnerArgs {
     pub(crate) external_network: Option<Ipv4Net>,
 }
 
-/// The program that runs servers as machines.
+/// Program that runs servers as machines.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ProgramArgs {
-    /// Program that is started for each server and runs it as a machine, instead of a simulated guest.
+    /// Program started for each server, to run it as a machine instead of a simulated guest.
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) guest_runner: Option<PathBuf>,
-    /// Address on which the metadata service for machines listens [default: a free port of 127.0.0.1].
+    /// Address of the metadata service for machines [default: a free port of 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", value_parser = metadata, requires = "guest_runner")]
     pub(crate) metadata_address: Option<SocketAddr>,
 }
 
 impl ProgramArgs {
-    /// The guest runner, if one is named.
+    /// Guest runner, if named.
     pub(crate) fn program(&self) -> Option<Program> {
         let path = self.guest_runner.clone()?;
         Some(Program {
@@ -40,7 +40,7 @@ impl ProgramArgs {
     }
 }
 
-/// A loopback or link-local address: the service gives secrets to whoever reaches it.
+/// Loopback or link-local address: the service gives secrets to every client.
 fn metadata(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text
         .parse()
@@ -54,7 +54,7 @@ fn metadata(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// A range with room for floating IPs above the first ten addresses, which are left to others.
+/// Range with room for floating IPs above the first ten addresses, left to others.
 fn range(text: &str) -> Result<Ipv4Net, String> {
     let range: Ipv4Net = text
         .parse()

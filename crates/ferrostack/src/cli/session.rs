@@ -1,4 +1,4 @@
-//! The flags of `apply`, `status`, `down`, `completion` and `version`.
+//! Flags of `apply`, `status`, `down`, `completion` and `version`.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Apply {
         required = true
     )]
     pub(crate) files: Vec<PathBuf>,
-    /// Namespace for objects that do not specify one.
+    /// Namespace for objects without one.
     #[arg(short, long, default_value = "default")]
     pub(crate) namespace: String,
     /// Let the API server validate the manifests, and write nothing.
@@ -33,7 +33,7 @@ pub(crate) struct Apply {
     pub(crate) server: ServerArgs,
 }
 
-/// Requests that are sent by `apply`, as in kubectl.
+/// Requests of `apply`, as in kubectl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DryRun {
     /// All.

@@ -1,4 +1,4 @@
-//! The flags of `simulate`.
+//! Flags of `simulate`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub(crate) struct Simulate {
     /// Address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8774", value_parser = loopback)]
     pub(crate) listen: SocketAddr,
-    /// File to which a clouds.yaml for the cloud is written.
+    /// File for a clouds.yaml of the cloud.
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,
     /// Password of the users `admin` and `demo`, for tests; otherwise each gets a new one, which the clouds.yaml has.

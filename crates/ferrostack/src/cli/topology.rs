@@ -1,4 +1,4 @@
-//! The flags of `topology`.
+//! Flags of `topology`.
 
 use std::path::PathBuf;
 

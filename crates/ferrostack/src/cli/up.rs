@@ -1,4 +1,4 @@
-//! The flags of `up`.
+//! Flags of `up`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -42,12 +42,10 @@ pub(crate) struct Up {
     pub(crate) output: OutputArg,
     #[command(flatten)]
     pub(crate) older: OlderVersions,
-    /// Address on which the management API listens; port 0 selects a free port, which is used again at the next
-    /// start.
+    /// Address of the management API; port 0 selects a free port, used again at the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Address on which the simulated cloud listens; port 0 selects a free port, which is used again at the next
-    /// start.
+    /// Address of the simulated cloud; port 0 selects a free port, used again at the next start.
     #[arg(long, value_name = "ADDRESS", value_parser = loopback, conflicts_with = "cloud")]
     pub(crate) simulated_listen: Option<SocketAddr>,
     /// Latency of the simulated cloud: `none`, `real` (as measured on a real cloud), or a file with delays.
@@ -60,7 +58,7 @@ pub(crate) struct Up {
     /// what their users may do.
     #[arg(long, hide_short_help = true)]
     pub(crate) keystone_auth: bool,
-    /// Policy for --keystone-auth [default: the one that `generate keystone-auth` prints].
+    /// Policy for --keystone-auth [default: the one of `generate keystone-auth`].
     #[arg(
         long,
         value_name = "FILE",

@@ -1,4 +1,4 @@
-//! The flags of `upgrade`, of `config`, of `generate provider`, and of `delete` for providers.
+//! Flags of `upgrade`, of `config`, of `generate provider`, and of `delete` for providers.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,8 +48,8 @@ pub(crate) struct UpgradeApply {
     pub(crate) server: ServerArgs,
 }
 
-/// The versions of single providers of clusterctl's `upgrade apply`. All of ours are one program, so that none is upgraded
-/// alone: they are rejected with the reason.
+/// Versions of single providers in clusterctl's `upgrade apply`. All built-in providers are one program, which is
+/// upgraded as a whole: these flags are rejected with the reason.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Upgraded {
     /// Rejected, as the ones below.
@@ -70,7 +70,7 @@ pub(crate) struct Upgraded {
 }
 
 impl Upgraded {
-    /// The first flag that is given, with its value.
+    /// First given flag, with its value.
     pub(crate) fn first(&self) -> Option<(&'static str, &str)> {
         let core: Vec<&String> = self.core.iter().collect();
         let all = [

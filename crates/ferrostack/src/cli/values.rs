@@ -1,4 +1,4 @@
-//! Values of flags, checked where they are given.
+//! Values of flags, checked at parsing.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,11 +16,11 @@ pub(crate) enum LatencyArg {
     File(PathBuf),
 }
 
-/// CIDRs between commas, none in an empty text.
+/// CIDRs separated by commas, none in an empty text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cidrs(pub(crate) Vec<IpNet>);
 
-/// As the Go managers read them: `10.244.0.0/16,fd00:244::/48`, or nothing.
+/// [`Cidrs`] as read by the Go managers: `10.244.0.0/16,fd00:244::/48`, or nothing.
 pub(super) fn cidrs(text: &str) -> Result<Cidrs, String> {
     if text.is_empty() {
         return Ok(Cidrs::default());
@@ -76,7 +76,7 @@ pub(super) fn duration(text: &str) -> Result<std::time::Duration, String> {
     Ok(std::time::Duration::from_secs(total))
 }
 
-/// A loopback address: nothing here is meant to be reached from outside.
+/// Loopback address, since no service here is for clients outside.
 pub(super) fn loopback(text: &str) -> Result<SocketAddr, String> {
     let address: SocketAddr = text
         .parse()

@@ -1,4 +1,4 @@
-//! The flags of `wait`, `events` and `logs`.
+//! Flags of `wait`, `events` and `logs`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) struct Wait {
     pub(crate) connect: ConnectArgs,
 }
 
-/// State of an object for which `wait` waits.
+/// Awaited state of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Awaited {
     /// A condition has this status.

@@ -1,8 +1,9 @@
 //! `admin backup` and `admin restore`: the data directory of `up` in one file.
 //!
-//! A backup contains the objects of the management API, its certificate authority and its addresses, so that `up` can
+//! A backup contains the objects of the management API, the certificate authority and the addresses, for `up` to
 //! continue on another machine; kubeconfig and clouds.yaml are written at every start. The simulated cloud is included
-//! only if `up` is not running: like a real cloud it changes by itself, and the API server cannot pause it for a copy.
+//! only if `up` is not running: the cloud changes all the time, like a real one, and the API server cannot pause the
+//! cloud for a copy.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -43,11 +44,11 @@ const ALWAYS: [&str; 5] = [
 /// The simulated cloud and its guests.
 const CLOUD: [&str; 3] = ["cloud.db", "cloud.db-wal", "guests"];
 
-/// The disks of the machines of a guest runner, which are in no backup: they are large, and change while they are read.
+/// Disks of the machines of a guest runner, in no backup: the disks are large, and change during a copy.
 const MACHINES: &str = "machines";
 
-/// Writes a backup of the data directory. `warn` prints what will be missing in it, before anything is written; `say` prints
-/// a summary of its content.
+/// Writes a backup of the data directory. `warn` prints the missing parts, before anything is written; `say` prints a
+/// summary of the content.
 pub(crate) async fn backup(
     args: &Backup,
     environment: &Environment,
@@ -113,7 +114,7 @@ fn is_there(file: &Path) -> String {
     )
 }
 
-/// Parts that a backup of the data directory lacks, and the consequences after a restore.
+/// Parts missing in a backup of the data directory, and the consequences after a restore.
 fn left_out(data: &Path, running: bool, program: &str) -> Vec<String> {
     let mut missing = Vec::new();
     if running && data.join(CLOUD[0]).exists() {
@@ -133,7 +134,7 @@ fn left_out(data: &Path, running: bool, program: &str) -> Vec<String> {
     missing
 }
 
-/// Restores a backup into the data directory, completely or not at all. `say` prints a summary of its content.
+/// Restores a backup into the data directory, completely or not at all. `say` prints a summary of the content.
 pub(crate) fn restore(
     args: &Restore,
     environment: &Environment,
@@ -272,7 +273,7 @@ fn is_occupied(data: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Builds a complete data directory at `draft`, and returns after it is synced to disk.
+/// Builds a complete data directory at `draft`; the [`Contents`] are synced to disk on return.
 fn build(file: &Path, draft: &Path) -> anyhow::Result<Contents> {
     let make = |path: &Path| {
         let created = fs::DirBuilder::new()
@@ -356,7 +357,7 @@ fn summary(contents: &Contents) -> String {
     )
 }
 
-/// Creates a file that only its owner can read.
+/// Creates a [`File`] readable by its owner only.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)

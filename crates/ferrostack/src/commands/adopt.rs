@@ -1,7 +1,7 @@
-//! `adopt cluster`: what would be taken over of a cluster of cluster-api-provider-openstack, with the evidence; and the
-//! annotation by which the provider does it.
+//! `adopt cluster`: resources of a cluster of cluster-api-provider-openstack to be taken over, with the evidence; and
+//! the annotation that starts the adoption in the provider.
 //!
-//! The search is that of the provider, and the writes are the provider's alone: the command shows, asks and waits.
+//! The search is shared with the provider, and the writes are the provider's alone: the command shows, asks and waits.
 
 mod report;
 
@@ -36,13 +36,13 @@ pub(super) async fn execute(args: &Adopt, environment: &Environment) -> anyhow::
     run(args, environment, print).await
 }
 
-/// The pause between two looks at the OpenStackCluster.
+/// Pause between two reads of the [`OpenStackCluster`].
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Prints the resources, and has them taken over unless that is not wanted.
+/// Prints the resources, and starts the [`Adoption`] unless unwanted.
 ///
 /// # Errors
-/// When something cannot be read, the evidence is not clear, or the provider does not do it in time. What can be said is
+/// If a resource cannot be read, the evidence is not clear, or the provider does not finish in time. Known facts are
 /// printed before.
 pub(crate) async fn run(
     args: &Adopt,
@@ -96,7 +96,7 @@ async fn adopted(
     place.wait(&infra, args.timeout).await
 }
 
-/// Where the cluster is.
+/// Place of the cluster.
 struct Place<'a> {
     client: &'a Client,
     namespace: &'a str,
@@ -164,7 +164,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Waits until the provider has stored the identity of the cluster.
+    /// Waits until the provider has stored the [`Identity`](openstack::inventory::Identity) of the cluster.
     async fn wait(&self, infra: &OpenStackCluster, timeout: Duration) -> anyhow::Result<()> {
         let (name, end) = (infra.name_any(), Instant::now() + timeout);
         loop {

@@ -22,10 +22,10 @@ pub(super) async fn execute(args: &Apply, environment: &Environment) -> anyhow::
     run(args, environment, print, say).await
 }
 
-/// Exit status of `--diff` if something would change, as of `plan`.
+/// Exit status of `--diff` if an apply would change objects, as of `plan`.
 const CHANGES: u8 = 2;
 
-/// Applies the manifests in `args`, and reports the number of objects of each kind; or shows what would change.
+/// Applies the manifests in `args`, and reports the number of objects of each kind; or shows the changes.
 pub(crate) async fn run(
     args: &Apply,
     environment: &Environment,
@@ -76,7 +76,7 @@ fn differences(
     Ok(ExitCode::from(CHANGES))
 }
 
-/// The unified difference of an object, without fields of the server, and without the values of a Secret.
+/// Unified difference of a [`Preview`], without fields of the server, and without the values of a Secret.
 fn difference(preview: &Preview) -> anyhow::Result<String> {
     let mut before = preview.before.as_ref().map(comparable).transpose()?;
     let mut after = comparable(&preview.after)?;
@@ -91,7 +91,7 @@ fn difference(preview: &Preview) -> anyhow::Result<String> {
     Ok(unified(&preview.label, "applied", &before, &after))
 }
 
-/// The object without fields that the server sets.
+/// Object without fields set by the server.
 fn comparable(object: &DynamicObject) -> anyhow::Result<Value> {
     let mut value = serde_json::to_value(object)?;
     if let Some(fields) = value.as_object_mut() {

@@ -1,7 +1,8 @@
-//! `audit`: what is in a project of a cloud and should not be, and what should be and is not.
+//! `audit`: resources in a project of a cloud without an owner, and owners without their resources.
 //!
-//! The project is read, then the objects of the management cluster, and of those workload clusters that have something in the
-//! project. Findings are pure functions of it. Only what carries a mark is ever deleted, and only after it was shown.
+//! The project is read first, then the objects of the management cluster, and of workload clusters with resources in
+//! the project. Findings are pure functions of both. Only marked resources are ever deleted, and only after the
+//! display.
 
 mod delete;
 mod drift;
@@ -40,11 +41,11 @@ pub(super) async fn execute(args: &Audit, environment: &Environment) -> anyhow::
     run(args, environment, print, answer_to).await
 }
 
-/// The exit status when something is found, and not deleted.
+/// Exit status after findings that stay.
 const FOUND: u8 = 2;
 
-/// Prints findings, and deletes orphans if the flags and the answer to a question say so. The exit status is 2 if something
-/// is found and stays.
+/// Prints [`Finding`]s, and deletes orphans if the flags and the answer to a question allow it. The exit status is 2 if
+/// findings stay.
 pub(crate) async fn run(
     args: &Audit,
     environment: &Environment,
@@ -62,7 +63,7 @@ pub(crate) async fn run(
     of_project(args, place, environment, print, ask).await
 }
 
-/// An inventory of a cloud that lists nothing by itself.
+/// [`Inventory`] of a cloud without lists of its own accord.
 pub(crate) async fn connected(config: openstack::CloudConfig) -> anyhow::Result<Inventory> {
     let name = config.name.clone();
     let session = Session::connect(config, &openstack::SessionOptions::default()).await;
@@ -74,7 +75,7 @@ pub(crate) async fn connected(config: openstack::CloudConfig) -> anyhow::Result<
     Ok(Inventory::new(session, options))
 }
 
-/// Result of one look at everything.
+/// Result of one [`Look`] at everything.
 struct Look {
     things: Vec<Thing>,
     findings: Vec<Finding>,
@@ -82,7 +83,7 @@ struct Look {
     view: Arc<View>,
 }
 
-/// Where everything is read.
+/// Sources of the audit.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     client: &'a Client,
@@ -143,7 +144,7 @@ async fn of_project(
     })
 }
 
-/// Reads the project, then the owners: what is new there and not here has an owner that is here already.
+/// Reads the project, then the owners: a resource made in between has an owner in the later list.
 async fn look(place: Place<'_>, rules: Rules) -> anyhow::Result<Look> {
     let Place {
         client,
@@ -173,13 +174,13 @@ async fn look(place: Place<'_>, rules: Rules) -> anyhow::Result<Look> {
     })
 }
 
-/// The orphans that may be deleted.
+/// Orphans among the [`Finding`]s that may be deleted.
 fn deletable(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     let all = findings.iter();
     all.filter(|it| it.class == Class::Orphan && it.kept.is_none())
 }
 
-/// Asks the user; true if they are to be deleted.
+/// Asks the user; true for a deletion.
 async fn is_wanted(
     args: &Audit,
     findings: &[Finding],

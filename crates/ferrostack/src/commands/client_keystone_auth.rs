@@ -1,10 +1,10 @@
 //! `client-keystone-auth`: the exec plugin that gives kubectl a token of Keystone.
 //!
 //! ```text
-//!   settings    who logs in: flags, clouds.yaml, OS_*, questions
-//!   person      the one who is asked, in a terminal
+//!   settings    login: flags, clouds.yaml, OS_*, questions
+//!   person      the user in a terminal, for questions
 //!   cache       tokens between two calls
-//!   kubeconfig  the entry that calls the plugin
+//!   kubeconfig  the entry with the plugin
 //! ```
 
 mod cache;
@@ -37,15 +37,15 @@ pub(super) async fn execute(
     run(args, environment, print_document, warn).await
 }
 
-/// The variable in which kubectl says what it wants.
+/// Variable with the request of kubectl.
 const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
 
-/// A token for kubectl. It cannot be printed.
+/// Token for kubectl, which cannot be printed.
 pub(crate) struct Credential {
     token: SecretString,
-    /// When it ends, by the clock of this machine.
+    /// End of the validity, by the clock of this machine.
     ends_at: Timestamp,
-    /// When it is replaced, which is shortly before that.
+    /// Time of the replacement, shortly before the end.
     renew_at: Timestamp,
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn run(
     print(&exec_credential(&info, &credential))
 }
 
-/// The token in the cache, or that of a login, which is kept there.
+/// Token in the cache, or the token of a new login, then kept in the cache.
 async fn cached(
     args: &ClientKeystoneAuth,
     config: &CloudConfig,
@@ -127,7 +127,7 @@ async fn log_in(
     })
 }
 
-/// The answer to kubectl, on one line.
+/// Answer to kubectl with the [`Credential`], on one line.
 fn exec_credential(info: &ExecInfo, credential: &Credential) -> Zeroizing<String> {
     let answer = json!({
         "apiVersion": info.version.name(),

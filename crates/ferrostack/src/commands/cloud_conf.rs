@@ -36,7 +36,7 @@ pub(super) fn execute(args: &cli::CloudConf, environment: &Environment) -> anyho
     }
 }
 
-/// The findings about a file, and whether it can be used.
+/// Findings about a file, and true if the file is usable.
 pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool)> {
     let text = read(file)?;
     let parsed = CloudConf::parse(text.expose_secret(), Program::CloudControllerManager);
@@ -47,7 +47,7 @@ pub(crate) fn check(file: &Path, output: Output) -> anyhow::Result<(String, bool
     Ok((render(file, &findings, usable, output)?, usable))
 }
 
-/// A cloud.conf, with notes for its user.
+/// cloud.conf, with notes for its user.
 pub(crate) fn generate(
     args: &GenerateCloudConf,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! `cloud-controller-manager`: the controllers of crate `ccm` against any Kubernetes cluster.
+//! `cloud-controller-manager`: controllers of crate `ccm` against any Kubernetes cluster.
 
 pub(crate) mod files;
 pub(crate) mod manifests;
@@ -36,7 +36,7 @@ pub(super) async fn execute(
     run(args, environment, stop_on_signal()?, say).await
 }
 
-/// The interval in which cloud.conf, and the files that it refers to, are read.
+/// Interval between reads of cloud.conf, and of the files named there.
 const RELOAD: Duration = Duration::from_secs(10);
 
 /// Runs until `shutdown`, or until leadership is lost.
@@ -139,7 +139,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Parses `*`, names, and `-name` for exclusions; the older names in the Go manager are accepted, too.
+/// Parses `*`, names, and `-name` for exclusions into [`Controllers`]; older names of the Go manager are accepted, too.
 fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
     const NAMES: [(&str, &str); 4] = [
         ("cloud-node-controller", "cloud-node"),
@@ -179,7 +179,7 @@ fn controllers(list: &[String]) -> anyhow::Result<Controllers> {
     })
 }
 
-/// The ranges of pods: as in the Go manager, at most one of each family, and at least one if there is a router.
+/// Ranges of pods: as in the Go manager, at most one of each family, and at least one with a router.
 fn cluster_cidrs(args: &CloudControllerManager, router: &str) -> anyhow::Result<Vec<IpNet>> {
     let given = &args.cluster_cidr.0;
     let families: BTreeSet<bool> = given.iter().map(|cidr| cidr.addr().is_ipv4()).collect();
@@ -195,7 +195,7 @@ fn cluster_cidrs(args: &CloudControllerManager, router: &str) -> anyhow::Result<
     Ok(given.iter().map(IpNet::trunc).collect())
 }
 
-/// Uses the Lease of the Go manager, so that the two are never active at once.
+/// Election with the Lease of the Go manager, so that never both managers are active at once.
 fn election(args: &CloudControllerManager) -> election::Config {
     election::Config {
         namespace: args.leader_elect_resource_namespace.clone(),
@@ -207,8 +207,8 @@ fn election(args: &CloudControllerManager) -> election::Config {
     }
 }
 
-/// As in the Go manager, rejected credentials are fatal, and so are those for no project, with which nothing can be done. A
-/// cloud that does not respond is not: requests are repeated.
+/// Logs in. As in the Go manager, rejected credentials are fatal, and so are credentials without a project, which allow
+/// nothing. A cloud without a response is not fatal: requests are repeated.
 async fn log_in(settings: &Settings, options: &SessionOptions) -> anyhow::Result<()> {
     let connected = async {
         let session = Session::connect(settings.cloud.clone(), options).await?;

@@ -1,4 +1,4 @@
-//! `completion`: scripts for shells, and the words that the scripts ask the program for.
+//! `completion`: scripts for shells, and the words for these scripts.
 //!
 //! A script calls `ferrostack -- WORD...` with the name of the shell in [`VARIABLE`]. Commands and flags come from the
 //! definition of the command line, names from [`names`].
@@ -35,13 +35,13 @@ pub(crate) fn complete(shell: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Variable with the name of the shell that asks for words.
+/// Variable with the name of the shell that requests words.
 pub(crate) const VARIABLE: &str = "FERROSTACK_COMPLETE";
 const NAME: &str = "ferrostack";
 
-/// Arguments that take names: command (`*` is each), identity of the argument, source of the names.
+/// Arguments with names: command (`*` is each), identity of the argument, [`Source`] of the names.
 ///
-/// The first row that fits decides.
+/// The first matching row decides.
 const SOURCES: [(&str, &str, Source); 24] = [
     ("openstack why", "cloud", Source::Nothing),
     ("openstack config", "explain", Source::Options),
@@ -70,10 +70,10 @@ const SOURCES: [(&str, &str, Source); 24] = [
     ("*", "namespace", Source::Namespaces),
 ];
 
-/// Script that registers the completion of `ferrostack` in a shell.
+/// Script that registers the completion of `ferrostack` in a [`Shell`].
 ///
 /// # Errors
-/// If the shell is none of those that complete with names.
+/// If the shell has no completion with names.
 pub(crate) fn script(shell: Shell) -> anyhow::Result<String> {
     if shell == Shell::Bash {
         return Ok(bash::SCRIPT.to_owned());
@@ -86,9 +86,9 @@ pub(crate) fn script(shell: Shell) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
-/// Words for the shell that asks, in the notation that its script reads; empty if there are none.
+/// Words for the requesting shell, in the notation of the script; empty if there are none.
 ///
-/// Nothing is an error here: a message would stand in the middle of the line that a user writes.
+/// Nothing is an error here: a message would appear in the middle of the user's line.
 pub(crate) fn answer(shell: &str, environment: &Environment) -> Vec<u8> {
     let mut words = environment.arguments.clone();
     if words.first().is_some_and(|word| word == "--") {
@@ -130,7 +130,7 @@ fn candidates(words: &[OsString], environment: &Environment) -> Vec<String> {
     values.map(str::to_owned).collect()
 }
 
-/// Definition of the command line with the sources of names, which see the `words` before the cursor.
+/// [`Command`] of the command line with the sources of names, which see the `words` before the cursor.
 fn completing(words: &[OsString], environment: &Environment) -> Command {
     let names = Names::of(words, environment);
     with_names(cli::command(), "", &names)
@@ -156,7 +156,7 @@ fn with_names(command: Command, path: &str, names: &Names) -> Command {
     })
 }
 
-/// Source of the names that an argument of a command takes.
+/// [`Source`] of the names for an argument of a command.
 fn source(path: &str, argument: &str) -> Option<Source> {
     let is_of = |command: &str| {
         let below = path.strip_prefix(command);

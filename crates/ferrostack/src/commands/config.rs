@@ -1,4 +1,4 @@
-//! `config repositories`, `generate provider` and `generate repository`: the providers that this program has in itself.
+//! `config repositories`, `generate provider` and `generate repository`: built-in providers.
 
 use std::fs;
 
@@ -22,7 +22,7 @@ pub(crate) fn list(output: Output) -> String {
     }
 }
 
-/// Prints the manifests of the providers that are named, or what they are.
+/// Prints the manifests of the named providers, or their description.
 pub(crate) fn generate(
     args: &GenerateProvider,
     print: impl Fn(&str) -> anyhow::Result<()>,
@@ -43,7 +43,7 @@ pub(crate) fn generate(
     }
 }
 
-/// Writes a repository of releases, as clusterctl reads it from files, and the configuration that names it.
+/// Writes a repository of releases, as read by clusterctl from files, and the configuration with its paths.
 pub(crate) fn write(args: &GenerateRepository, say: impl Fn(&str)) -> anyhow::Result<()> {
     let (providers, image) = (args.providers.named(), args.image.as_deref());
     repositories::write(&args.directory, &providers, image, say)

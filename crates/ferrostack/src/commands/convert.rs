@@ -14,7 +14,7 @@ pub(super) async fn execute(args: &Convert, environment: &Environment) -> anyhow
     run(args, environment, print_document, remark).await
 }
 
-/// Converts manifests, and prints or writes them, or what would change. `note` is called with what stays as it is.
+/// Converts manifests, and prints or writes them, or the changes. `note` is called with unchanged parts.
 pub(crate) async fn run(
     args: &Convert,
     environment: &Environment,

@@ -45,7 +45,7 @@ pub(super) async fn execute(args: &Csi, environment: &Environment) -> anyhow::Re
     }
 }
 
-/// Where the kernel shows the disks of the machine, and their nodes.
+/// Directory of the kernel with the disks of the machine, and their nodes.
 const SYS: &str = "/sys";
 const DEV: &str = "/dev";
 
@@ -108,7 +108,7 @@ struct Cluster {
     claims: Option<Arc<dyn Claims>>,
 }
 
-/// The services that the flags ask for, and the controller half if it is one of them.
+/// [`Services`] requested by the flags, and the controller half if among them.
 fn services(
     args: &CinderCsiPlugin,
     loaded: Loaded,
@@ -144,7 +144,7 @@ fn services(
     (services.with(IdentityService(Arc::new(plugin))), controlled)
 }
 
-/// The controller half, on the clouds that were read.
+/// Controller half, on the clouds in [`Loaded`].
 fn controller(
     args: &CinderCsiPlugin,
     loaded: Loaded,
@@ -165,7 +165,7 @@ fn controller(
     Driver::new(pool, loaded.clouds, options)
 }
 
-/// The node half, on the disks of this machine and the metadata of its server.
+/// Node half, on the disks of this machine and the metadata of the server.
 fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
     let source = |source: &MetadataSource| match source {
         MetadataSource::ConfigDrive => Source::ConfigDrive,
@@ -185,7 +185,8 @@ fn node(args: &CinderCsiPlugin, conf: &CloudConf) -> Node {
     Node::new(options, Arc::new(disks), metadata)
 }
 
-/// Announces the driver to the kubelet, if the flags say where it finds the socket; node-driver-registrar does so elsewhere.
+/// Announces the driver to the kubelet, if the flags have the socket's path for the kubelet; otherwise
+/// node-driver-registrar announces the driver.
 async fn register(
     args: &CinderCsiPlugin,
     tasks: &TaskTracker,

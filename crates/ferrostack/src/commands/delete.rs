@@ -32,11 +32,11 @@ pub(super) async fn execute(args: &Delete, environment: &Environment) -> anyhow:
 /// The label with the name of the cluster of an object.
 const CLUSTER_NAME: &str = "cluster.x-k8s.io/cluster-name";
 
-/// The interval in which `--wait` polls. The management API is local and serves lists from memory.
+/// Interval of the polls of `--wait`. The management API is local and serves lists from memory.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Deletes a cluster; with `--wait`, returns after it and all its machines are deleted. `say` is called whenever the set of
-/// remaining objects changes. With `--dry-run`, only prints what would be deleted.
+/// Deletes a cluster; with `--wait`, returns after the deletion of the cluster and all its machines. `say` is called
+/// whenever the set of remaining objects changes. With `--dry-run`, only prints the objects to delete.
 pub(crate) async fn cluster(
     wishes: &DeleteCluster,
     environment: &Environment,
@@ -113,16 +113,16 @@ pub(crate) async fn cluster(
     }
 }
 
-/// A Secret with credentials of the cloud, which is not deleted with its cluster.
+/// Secret with credentials of the cloud, not deleted with its cluster.
 #[derive(Debug, PartialEq)]
 struct Credentials {
     secret: String,
-    /// Other clusters that refer to it.
+    /// Other clusters with a reference to the Secret.
     others: Vec<String>,
 }
 
 impl Credentials {
-    /// Which Secret remains, why, and what to do about it.
+    /// Message about the remaining Secret, with the reason and what to do.
     fn line(&self, namespace: &str, flags: &str) -> String {
         let secret = &self.secret;
         if self.others.is_empty() {
@@ -139,7 +139,7 @@ impl Credentials {
     }
 }
 
-/// The Secrets in the identityRefs of the infrastructure of cluster `name`.
+/// [`Credentials`] in the identityRefs of the infrastructure of cluster `name`.
 fn credentials(snapshot: &Snapshot, name: &str) -> Vec<Credentials> {
     let secret_of = |item: &Item| {
         let kind = item.field("/spec/identityRef/type").as_str();

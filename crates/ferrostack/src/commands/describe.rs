@@ -108,10 +108,10 @@ impl Chosen<'_> {
     }
 }
 
-/// Another way to choose than by a name.
+/// Alternative to a choice by name.
 const OR_ALL: &str = ", or use -A for all of all namespaces";
 
-/// One of several outputs: on a terminal it replaces the previous one.
+/// One of several outputs; on a terminal each replaces the previous one.
 fn framed(output: Listing, terminal: bool, text: &str) -> String {
     match output {
         Listing::Text | Listing::Wide if terminal => format!("{CLEAR}{text}"),
@@ -121,7 +121,7 @@ fn framed(output: Listing, terminal: bool, text: &str) -> String {
     }
 }
 
-/// The output for a snapshot; `None` if there is no such cluster in it.
+/// Output for a [`Snapshot`]; `None` without such a cluster.
 fn text(
     args: &DescribeCluster,
     chosen: Chosen<'_>,
@@ -153,7 +153,7 @@ fn trees(args: &DescribeCluster, chosen: Chosen<'_>, snapshot: &Snapshot) -> Vec
         .collect()
 }
 
-/// The tree of one cluster, with the requested conditions. Among clusters of all namespaces it has its namespace.
+/// [`Branch`] of one cluster, with the requested conditions, and among clusters of all namespaces with the namespace.
 fn tree_of(args: &DescribeCluster, snapshot: &Snapshot, cluster: &Item) -> Branch {
     let machines = args.show_conditions.iter().any(Selector::selects_machines);
     // Machines with Nodes or conditions of their own have separate lines, and so they have in JSON and YAML.

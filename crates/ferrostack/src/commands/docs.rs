@@ -1,4 +1,4 @@
-//! `docs`: the pages of docs/, as they were when the program was built.
+//! `docs`: pages of docs/, as of the build of the program.
 
 use std::io::Read as _;
 
@@ -17,11 +17,11 @@ pub(super) fn execute(args: &Docs, environment: &Environment) -> anyhow::Result<
     run(args, environment, print)
 }
 
-/// The pages as the build script has packed them.
+/// Pages as packed by the build script.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.z"));
-/// The page that is the index of the others.
+/// Page with the index of the others.
 const INDEX: &str = "README";
-/// The folders in the order in which they are listed, each with its title.
+/// Folders in the order of the list, each with its title.
 const FOLDERS: [(&str, &str); 5] = [
     ("", "For all"),
     ("get-started", "Get started"),
@@ -35,7 +35,7 @@ const FOLDERS: [(&str, &str); 5] = [
 pub(crate) struct Page {
     /// Name of the file without `.md`.
     pub(crate) name: String,
-    /// The folder of docs/; empty for a page that is in none.
+    /// Folder of docs/; empty for a page outside of a folder.
     pub(crate) folder: String,
     /// Markdown.
     pub(crate) text: String,
@@ -69,7 +69,7 @@ pub(crate) fn run(
     }
 }
 
-/// All pages, in the order of their names.
+/// All [`Page`]s, in the order of their names.
 pub(crate) fn pages() -> anyhow::Result<Vec<Page>> {
     let mut text = String::new();
     let unpacked = ZlibDecoder::new(PACKED).read_to_string(&mut text);
@@ -92,7 +92,7 @@ pub(crate) fn pages() -> anyhow::Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// The page `templates`, also as `templates.md` or `docs/guides/templates.md`, or its section as in `templates#variables`.
+/// Page `templates`, also as `templates.md` or `docs/guides/templates.md`, or its section as in `templates#variables`.
 pub(crate) fn page(pages: &[Page], name: &str) -> anyhow::Result<String> {
     let (file, section) = name.split_once('#').unwrap_or((name, ""));
     let file = file.rsplit('/').next().unwrap_or(file);
@@ -117,7 +117,7 @@ impl Page {
         first.unwrap_or(&self.name)
     }
 
-    /// The section with an anchor, with the sections below it.
+    /// Section with an anchor, including its subsections.
     fn section(&self, anchor: &str) -> Option<String> {
         let mut within = None;
         let mut text = String::new();
@@ -134,7 +134,7 @@ impl Page {
         within.map(|_| text)
     }
 
-    /// The lines, each with depth and title if it is a heading.
+    /// Lines, each with depth and title if a heading.
     fn lines(&self) -> impl Iterator<Item = (&str, Option<(usize, &str)>)> {
         let mut in_code = false;
         self.text.lines().map(move |line| {
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// The anchor of a heading, as on GitHub.
+/// Anchor of a heading, as on GitHub.
 fn anchor_of(title: &str) -> String {
     let lower = title.to_lowercase();
     let kept = lower
@@ -158,7 +158,7 @@ fn anchor_of(title: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// A row for each page: its name and its title, by folder.
+/// Row for each [`Page`]: name and title, by folder.
 fn list(pages: &[Page]) -> String {
     let widest = pages.iter().map(|page| page.name.len()).max().unwrap_or(0);
     let mut list = String::new();
@@ -200,7 +200,7 @@ fn matches(pages: &[Page], word: &str) -> anyhow::Result<Vec<Value>> {
     Ok(found)
 }
 
-/// The lines with the word, below the section where they stand.
+/// Lines with the word, below the heading of their section.
 fn found(pages: &[Page], word: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut last = String::new();

@@ -1,4 +1,4 @@
-//! `down`: stops the `up` that uses a data directory.
+//! `down`: stops the `up` of a data directory.
 
 use super::status;
 use crate::cli::Down;

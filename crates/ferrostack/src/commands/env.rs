@@ -1,4 +1,4 @@
-//! `env`: the variables of templates that give access to a cloud, for a shell. Nothing is written to a file.
+//! `env`: template variables with the credentials of a cloud, for a shell. Nothing is written to a file.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) fn execute(args: &Env, environment: &Environment) -> anyhow::Result<(
     print_document(text(args, environment)?.expose_secret())
 }
 
-/// Where the manifests of the cloud controller manager mount the CA, as the original `env.rc` has it.
+/// Path of the CA in the manifests of the cloud controller manager, as in the original `env.rc`.
 const CA_FILE: &str = "/etc/certs/cacert";
 
 /// The variables as `export` lines, or as JSON.

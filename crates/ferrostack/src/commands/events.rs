@@ -1,4 +1,4 @@
-//! `events`: what controllers report about objects.
+//! `events`: reports of controllers about objects.
 
 use std::collections::HashMap;
 
@@ -97,7 +97,7 @@ fn first(
     }
 }
 
-/// Prints the first list of a watch and then each event that is new or seen again, until `stop`.
+/// Prints the first list of a watch and then each new or repeated event, until `stop`.
 async fn follow(
     changes: impl Stream<Item = watcher::Result<watcher::Event<Event>>>,
     args: &Events,
@@ -158,16 +158,16 @@ fn more(
     Ok(())
 }
 
-/// True for an expired position in a list, which the watch begins anew.
+/// True for an expired position in a list, after which the watch begins anew.
 fn is_expired(failure: &watcher::Error) -> bool {
     matches!(failure, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
-/// Events that are printed already: the revision of each uid.
+/// Events printed before: the revision of each uid.
 #[derive(Default)]
 struct Printed {
     revisions: HashMap<String, String>,
-    /// Events of a list that is not complete.
+    /// Events of an incomplete list.
     listed: Vec<Event>,
     /// True after the first list.
     any: bool,
@@ -181,8 +181,7 @@ enum Unprinted {
 }
 
 impl Printed {
-    /// Returns the events that are not printed yet. A watch that was interrupted lists anew, with the events of
-    /// meanwhile among those of before.
+    /// Returns the [`Event`]s not printed yet. An interrupted watch lists anew, with new events among the old ones.
     fn see(&mut self, change: watcher::Event<Event>) -> Unprinted {
         match change {
             watcher::Event::Init => self.listed.clear(),

@@ -70,10 +70,10 @@ pub(super) async fn execute(args: &Generate, environment: &Environment) -> anyho
     }
 }
 
-/// Control plane machines and workers, unless there are other counts: those of clusterctl.
+/// Default counts of control plane machines and workers, as in clusterctl.
 const COUNTS: (u32, u32) = (1, 0);
 
-/// Prints the manifests of a cluster, or the variables of its template. `note` prints what is filled in from a cloud.
+/// Prints the manifests of a cluster, or the variables of its template. `note` prints values filled in from a cloud.
 pub(crate) async fn cluster(
     args: &GenerateCluster,
     environment: &Environment,
@@ -104,7 +104,7 @@ pub(crate) async fn cluster(
     }
 }
 
-/// The template that is no flavor of ours.
+/// Template other than a built-in flavor.
 async fn template(
     args: &GenerateCluster,
     environment: &Environment,
@@ -121,7 +121,7 @@ async fn template(
     }
 }
 
-/// The output for a source with all of its values.
+/// Output for a [`Source`] with all of its values.
 fn finish(args: &GenerateCluster, source: &Source) -> anyhow::Result<String> {
     if args.list_variables {
         return variables(source, args.output);
@@ -141,18 +141,18 @@ fn variables(source: &Source, output: Output) -> anyhow::Result<String> {
     }
 }
 
-/// The cloud that values are taken from.
+/// Cloud from which values are taken.
 struct Known {
     config: CloudConfig,
-    /// What it is called in messages.
+    /// Name in messages.
     label: String,
-    /// The flag that names it.
+    /// Flag with the cloud.
     flag: String,
-    /// Whether it is the simulated cloud of an `up`.
+    /// True for the simulated cloud of an `up`.
     simulated: bool,
 }
 
-/// The cloud of --cloud, or that of a running `up` if a variable lacks a value.
+/// [`Known`] cloud: of --cloud, or of a running `up` if a variable lacks a value.
 fn known_cloud(
     args: &GenerateCluster,
     source: &Source,
@@ -187,7 +187,7 @@ fn known_cloud(
     of_running(&data, environment).map(Some)
 }
 
-/// The cloud of the `up` that runs on a data directory.
+/// Cloud of the `up` on a data directory.
 fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
     let openstack = endpoints::openstack(data)?;
     let config = match &openstack {
@@ -250,7 +250,7 @@ impl Known {
     }
 }
 
-/// The embedded templates are for one infrastructure provider, and come with this program whatever its version is.
+/// Checks the provider: the embedded templates are for one infrastructure provider, in the version of this program.
 fn check_provider(given: &str) -> anyhow::Result<()> {
     let (name, _) = given.split_once(':').unwrap_or((given, ""));
     ensure!(
@@ -262,7 +262,7 @@ fn check_provider(given: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cluster API uses the cluster's name in labels: a DNS-1123 subdomain of at most 63 characters.
+/// Checks the name: Cluster API uses the cluster's name in labels, as a DNS-1123 subdomain of at most 63 characters.
 pub(crate) fn check_name(name: &str) -> anyhow::Result<()> {
     let part_is_right = |part: &str| {
         !part.is_empty()

@@ -17,7 +17,7 @@ pub(super) async fn execute(args: &Init, environment: &Environment) -> anyhow::R
     run(args, environment, print, say).await
 }
 
-/// Installs kinds, permissions, webhooks and managers, or lists the images that they need.
+/// Installs CRDs, permissions, webhooks and managers, or lists their images.
 pub(crate) async fn run(
     args: &Init,
     environment: &Environment,

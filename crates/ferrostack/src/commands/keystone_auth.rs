@@ -1,4 +1,4 @@
-//! `k8s-keystone-auth`: the webhook of crate `keystone-auth` over TLS, with its files; and what goes with it.
+//! `k8s-keystone-auth`: webhook of crate `keystone-auth` over TLS, with its files and related commands.
 
 pub(crate) mod check;
 mod config_maps;
@@ -164,7 +164,7 @@ fn webhook(args: &KeystoneWebhook, keystone: &Arc<Http>, metrics: &Metrics) -> W
     Webhook::new(tokens, users, args.audience.clone(), metrics.clone())
 }
 
-/// Connections to Keystone, which trust what the file has at the moment.
+/// Connections to Keystone, with trust in the current content of the file.
 #[derive(Debug)]
 struct Reloaded(Arc<RwLock<HttpTransport>>);
 
@@ -321,7 +321,7 @@ async fn health(
     serve::plain("health and metrics", args.health_address, router, stop, say).await
 }
 
-/// A file that is named: an empty name is none, as in the Go program.
+/// Given file: an empty name means none, as in the Go program.
 fn given(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !path.as_os_str().is_empty())
 }

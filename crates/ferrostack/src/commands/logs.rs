@@ -1,4 +1,4 @@
-//! `logs`: what an `up` in the background has written, or the console of a machine's server.
+//! `logs`: output of an `up` in the background, or the console of a machine's server.
 
 mod console;
 
@@ -21,10 +21,10 @@ use crate::signals::stop_if;
 /// File in the data directory with the output of an `up` in the background.
 pub(crate) const FILE: &str = "up.log";
 
-/// Pause between two looks at the file with `--follow`.
+/// Pause between two reads of the file with `--follow`.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Most bytes that are read at once.
+/// Maximum of bytes read at once.
 const CHUNK: u64 = 1 << 16;
 
 /// Runs the command.
@@ -32,11 +32,11 @@ pub(super) async fn execute(args: &Logs, environment: &Environment) -> anyhow::R
     run(args, environment, stop_if(args.follow)?, print).await
 }
 
-/// Prints the log or the console, whole or its last lines; with `--follow` also what is added to the log, until the `up`
+/// Prints the log or the console, whole or its last lines; with `--follow` also new lines of the log, until the `up`
 /// ends or `stop`.
 ///
 /// # Errors
-/// If no `up` has written a log, or for the reason for which the console cannot be read.
+/// If no `up` has written a log, or if the console cannot be read.
 pub(crate) async fn run(
     args: &Logs,
     environment: &Environment,
@@ -69,7 +69,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Prints what is added to the log until the `up` that writes it ends, or `stop`.
+/// Prints new lines of the log until its `up` ends, or `stop`.
 async fn follow(
     mut log: Log,
     data: &Path,
@@ -94,12 +94,12 @@ async fn follow(
     Ok(())
 }
 
-/// The file, and how much of it has been read.
+/// File, with the position of the reader.
 pub(crate) struct Log {
     file: File,
-    /// Bytes that have been read.
+    /// Number of bytes read so far.
     read: u64,
-    /// End of what was read that is no whole line.
+    /// Incomplete last line of the text read so far.
     begun: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ impl Log {
         }
     }
 
-    /// Text that has not been read yet, `to_the_end` with a line that has no end; its last `tail` lines alone, if that is given.
+    /// Unread text, with an incomplete last line if `to_the_end`; only its last `tail` lines, if given.
     fn rest(&mut self, tail: Option<usize>, to_the_end: bool) -> anyhow::Result<String> {
         let mut lines = VecDeque::new();
         loop {
@@ -139,7 +139,7 @@ impl Log {
         Ok(lines.into_iter().collect())
     }
 
-    /// Lines that were added since; of another file, if another `up` has begun one.
+    /// New lines since the last call; of another file, if another `up` has begun one.
     pub(crate) fn more(&mut self, data: &Path) -> anyhow::Result<String> {
         if self.file.metadata()?.len() < self.read
             && let Some(new) = Self::open(data)?
@@ -149,7 +149,7 @@ impl Log {
         self.chunk()
     }
 
-    /// Some whole lines; empty if there is none.
+    /// Some whole lines; empty if there are none.
     fn chunk(&mut self) -> anyhow::Result<String> {
         self.file.seek(SeekFrom::Start(self.read))?;
         let read = (&self.file).take(CHUNK).read_to_end(&mut self.begun)?;

@@ -1,7 +1,7 @@
 //! `manager`: the controllers against any Kubernetes cluster.
 //!
-//! The embedded API server converts, defaults and validates our kinds in process. For a kube-apiserver, the manager
-//! serves webhooks, issues their certificate and registers their address. With `--providers` all of this is about some
+//! The embedded API server converts, defaults and validates the built-in kinds in process. For a kube-apiserver, the
+//! manager serves webhooks, issues the certificate and registers the address. With `--providers` a manager serves some
 //! of the kinds, beside another program's controllers of the others.
 
 mod certificate;
@@ -48,7 +48,7 @@ pub(super) async fn execute(args: &Manager, environment: &Environment) -> anyhow
 const LEASE: &str = "controller-leader-election-ferrostack";
 /// How long a shutdown waits for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The longest file of `--ca-certs`, in bytes: all authorities of a system have a fifth of it.
+/// Longest file of `--ca-certs`, in bytes: all authorities of a system need a fifth.
 const LONGEST_CA: u64 = 1 << 20;
 
 /// Runs until `shutdown`, or until leadership is lost.
@@ -152,7 +152,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The webhooks of the kinds of a subset.
+/// Webhooks of the kinds of a [`Subset`].
 fn webhooks(client: &Client, subset: &Subset) -> axum::Router {
     let judge = operator::webhook::Judge {
         validate: ::management::validate,
@@ -163,8 +163,7 @@ fn webhooks(client: &Client, subset: &Subset) -> axum::Router {
     operator::webhook::router(client.clone(), judge, subset.groups())
 }
 
-/// Serves the webhooks with the certificate that there is at the moment. The task ends when `stop` has, and the reviews
-/// under way.
+/// Serves the webhooks with the current certificate. The task ends after `stop` and the reviews under way.
 async fn serve_webhooks(
     args: &Manager,
     client: &Client,
@@ -183,7 +182,7 @@ async fn serve_webhooks(
     Ok(serving)
 }
 
-/// The controllers of the providers for which there are options.
+/// Controllers of the [`Provider`]s with options.
 pub(crate) fn controllers(
     client: &Client,
     core: Option<clusterapi::Options>,
@@ -247,7 +246,7 @@ fn election(args: &Election, namespace: &str, subset: &Subset) -> election::Conf
     }
 }
 
-/// A flag that can have no effect is refused.
+/// Refuses a flag without an effect.
 fn check(args: &Manager, subset: &Subset) -> anyhow::Result<()> {
     let lost = args.ineffective(|provider| subset.has(provider));
     let Some(flag) = lost.first() else {
@@ -324,7 +323,7 @@ fn options(
     )
 }
 
-/// The outcome of leader election; without election, the manager is the leader at once.
+/// Outcome of leader election; without election, the manager is the leader at once.
 pub(crate) enum Won {
     Leading(Option<Leader>),
     Stopped,

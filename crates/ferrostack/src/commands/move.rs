@@ -20,10 +20,10 @@ pub(super) async fn execute(args: &Move, environment: &Environment) -> anyhow::R
     run(args, environment, stop_on_signal()?, print, remark).await
 }
 
-/// The longest list of what stays in a text.
+/// Longest list of remaining objects in a text.
 const LISTED: usize = 20;
 
-/// Moves, or shows what would move. `remark` is called with the progress, `print` with the result.
+/// Moves the objects, or shows the plan of a move. `remark` is called with the progress, `print` with the result.
 pub(crate) async fn run(
     args: &Move,
     environment: &Environment,
@@ -102,7 +102,7 @@ fn json(report: &Report) -> anyhow::Result<String> {
     Ok(terminal::json(report)?)
 }
 
-/// The result of a move.
+/// Result of a move, from its [`Report`].
 fn ended(args: &Move, report: &Report, what: &str) -> anyhow::Result<String> {
     if args.output.output == Output::Json {
         return json(report);
@@ -122,7 +122,7 @@ fn ended(args: &Move, report: &Report, what: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// Objects that would move, and objects that would stay.
+/// Objects to move, and objects that stay.
 fn listing(report: &Report) -> String {
     let mut text = format!(
         "namespace {}: {} would move\n",

@@ -1,5 +1,5 @@
-//! `openstack`: a cloud on Kubernetes: its configuration, checked against its release, the plan for a cluster, and what
-//! makes, shows and deletes it.
+//! `openstack`: a cloud on Kubernetes: configuration, checks by its release, plan for a cluster, creation, display and
+//! deletion.
 
 mod delete;
 mod explain;
@@ -84,7 +84,7 @@ pub(crate) struct Printed {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A file of parameters, with its name and lines for messages.
+/// File of [`Parameters`], with its name and lines for messages.
 struct File {
     name: String,
     lines: Lines,
@@ -92,7 +92,7 @@ struct File {
     prefix: &'static str,
 }
 
-/// The configuration files, or an explanation of one option.
+/// Configuration files, or an explanation of one option.
 pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
     let (parameters, file) = match &args.file {
         Some(path) => {
@@ -122,10 +122,10 @@ pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
     Ok(Printed { text, warnings })
 }
 
-/// The warnings among the findings.
+/// Warnings among the [`Finding`]s.
 ///
 /// # Errors
-/// If there is an error among them: all of these.
+/// All errors among the findings, if any.
 fn warnings(findings: &[Finding], file: Option<&File>) -> anyhow::Result<Vec<String>> {
     let of = |severity| {
         let chosen = findings.iter().filter(move |it| it.severity == severity);
@@ -153,7 +153,7 @@ fn read(path: &Path) -> anyhow::Result<(Parameters, File)> {
     }
 }
 
-/// A finding with the file and line of its field.
+/// [`Finding`] with the file and line of its field.
 fn place(file: Option<&File>, finding: &Finding) -> String {
     let Some(file) = file else {
         return finding.to_string();
@@ -228,7 +228,7 @@ fn options(config: &Config) -> Vec<Value> {
     config.all().map(option).collect()
 }
 
-/// Where a value comes from, as a word for machines and a reason for people.
+/// Origin of a value, as a word for machines and a reason for people.
 fn source(source: &Source) -> (&'static str, String) {
     match source {
         Source::Structure(why) => ("structure", (*why).to_owned()),
@@ -243,7 +243,7 @@ fn table(service: Service, parameters: &Parameters) -> anyhow::Result<&'static d
     table.with_context(|| format!("release {} has no options of {service}", parameters.release))
 }
 
-/// Such as `nova 33.0.2, release 2026.1`.
+/// Version, such as `nova 33.0.2, release 2026.1`.
 fn version(service: Service, parameters: &Parameters) -> anyhow::Result<String> {
     let version = &table(service, parameters)?.version;
     Ok(format!(

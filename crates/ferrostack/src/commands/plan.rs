@@ -1,11 +1,11 @@
 //! `plan`: writes to the cloud for clusters, and the room for them in the quota. Nothing is written.
 //!
 //! The objects of the namespace are copied into memory, files are applied there, and topologies are worked out, as by
-//! `topology plan`. The writes are those of the plans that the controllers of the provider apply.
+//! `topology plan`. The writes come from the plans of the provider's controllers.
 //!
 //! ```text
-//!   objects   the machines that a cluster has and is to have (pure)
-//!   forecast  the writes, and what they need (pure)
+//!   objects   existing and desired machines of a cluster (pure)
+//!   forecast  writes, and the resources needed (pure)
 //!   report    table and JSON (pure)
 //! ```
 
@@ -48,15 +48,15 @@ pub(super) async fn execute(args: &Plan, environment: &Environment) -> anyhow::R
     run(args, environment, print).await
 }
 
-/// The exit status when something would be written.
+/// Exit status of a plan with writes.
 const CHANGES: u8 = 2;
-/// The longest age of lists that only people change.
+/// Maximum age of lists of resources changed by people only.
 const SLOW: Duration = Duration::from_secs(600);
 
-/// Prints the plan. The exit status is 0 if nothing would be written, and 2 if something would be.
+/// Prints the plan. The exit status is 0 without any write, and 2 with writes.
 ///
 /// # Errors
-/// When something cannot be read, a spec cannot be built, or a quota has no room for it. What can be said is printed before.
+/// If a resource cannot be read, a spec cannot be built, or a quota has no room. Known facts are printed before.
 pub(crate) async fn run(
     args: &Plan,
     environment: &Environment,
@@ -93,15 +93,15 @@ fn place(args: &Plan) -> (&ConnectArgs, OutputArg) {
     }
 }
 
-/// The objects as they are to be.
+/// Desired objects.
 struct Wanted {
     namespace: String,
     objects: Objects,
-    /// The names of the Clusters.
+    /// Names of the Clusters.
     clusters: BTreeSet<String>,
     /// Obstacles to topologies.
     obstacles: Vec<String>,
-    /// A management cluster with the Secrets of files.
+    /// [`Copy`] of the management cluster, with the Secrets of files.
     copy: Copy,
 }
 
@@ -123,7 +123,7 @@ async fn stored(client: &Client, connect: &ConnectArgs, name: &str) -> anyhow::R
     })
 }
 
-/// The stored objects with those of files over them, and the clusters that they concern.
+/// Stored objects with the objects of files over them, and the clusters concerned.
 async fn with_files(client: &Client, args: &Plan) -> anyhow::Result<Wanted> {
     let mut documents = Vec::new();
     for file in &args.of_files.files {
@@ -181,7 +181,7 @@ async fn of_cluster(
     Ok(forecast::forecast(&cluster, &view))
 }
 
-/// The cloud of an identityRef whose Secret is in a file or stored.
+/// [`CloudConfig`] of an [`IdentityRef`] whose Secret is in a file or stored.
 async fn config(
     client: &Client,
     wanted: &Wanted,
@@ -196,7 +196,7 @@ async fn config(
     Ok(provider::cloud_config(from, &wanted.namespace, identity).await?)
 }
 
-/// The lists for all plans.
+/// Lists for all plans, as a [`View`].
 async fn view(inventory: &Inventory) -> openstack::Result<Arc<View>> {
     audit::thing::view(inventory).await?;
     let mut kinds = vec![

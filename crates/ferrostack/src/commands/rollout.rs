@@ -26,12 +26,12 @@ pub(super) async fn execute(args: &Rollout, environment: &Environment) -> anyhow
     run(args, environment, print, say).await
 }
 
-/// Pause between two looks of `rollout status`.
+/// Pause between two reads of `rollout status`.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often an object is read and written again that changes in between.
+/// Maximum of attempts to write an object after changes by others.
 const ATTEMPTS: usize = 20;
 
-/// Does what is asked for to each resource, in their order; ends at the first that is rejected.
+/// Applies the request to each [`Resource`], in order; ends at the first rejected one.
 pub(crate) async fn run(
     args: &Rollout,
     environment: &Environment,
@@ -134,7 +134,7 @@ impl Work<'_> {
         bail!("{resource} changes all the time: try again")
     }
 
-    /// Reports each change until the rollouts of all resources are done.
+    /// Reports each change until the rollouts of all [`Resource`]s are done.
     async fn follow(&self, args: &RolloutStatus, say: impl Fn(&str)) -> anyhow::Result<()> {
         let deadline = args.timeout.map(|timeout| Instant::now() + timeout);
         for resource in &args.resources {
@@ -192,7 +192,7 @@ impl Work<'_> {
         }
     }
 
-    /// Writes a change; `None` if the object has changed since it was read, which controllers do often.
+    /// Writes a [`Change`]; `None` if the object has changed since it was read, as often happens by controllers.
     async fn write(
         &self,
         resource: &Resource,

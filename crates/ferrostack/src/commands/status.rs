@@ -1,4 +1,4 @@
-//! `status` and `down`, for the `up` that uses a data directory.
+//! `status` and `down`, for the `up` of a data directory.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,22 +26,22 @@ pub(super) async fn execute(args: &Status, environment: &Environment) -> anyhow:
     status(args, environment, print).await
 }
 
-/// The exit status of `status` where nothing runs, as of `systemctl status`.
+/// Exit status of `status` without a running `up`, as of `systemctl status`.
 const NOT_RUNNING: u8 = 3;
 
-/// An `up` that runs.
+/// Running `up`.
 struct Running {
     process: i32,
     data: PathBuf,
     since: Option<Timestamp>,
     addresses: Addresses,
-    /// The version of its API server.
+    /// Version of the API server.
     version: String,
     snapshot: Snapshot,
 }
 
-/// Reports whether `up` runs on the data directory: its addresses, version and time, the state of its clusters, and how to
-/// connect to them. The exit status is 3 if nothing runs.
+/// Reports about the `up` on the data directory: addresses, version and time, the state of the clusters, and commands
+/// to connect. The exit status is 3 if nothing runs.
 pub(crate) async fn status(
     args: &Status,
     environment: &Environment,
@@ -119,7 +119,7 @@ impl Running {
         Some(seconds.max(0))
     }
 
-    /// The first line: `command` runs, since when, and where.
+    /// First line: the running `command`, the start, and the addresses.
     fn head(&self, command: &str, now: Timestamp) -> String {
         let since = self.seconds(now).map(apimachinery::time::human);
         let since = since.map(|it| format!(", for {it}")).unwrap_or_default();
@@ -210,7 +210,7 @@ fn stopped(
     })
 }
 
-/// Terminates the `up` that uses the data directory, and waits for its end.
+/// Terminates the `up` of the data directory, and waits for the end.
 pub(crate) async fn down(
     args: &Down,
     environment: &Environment,

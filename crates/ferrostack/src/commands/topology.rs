@@ -1,12 +1,12 @@
-//! `topology plan`: what changes of classes, templates and clusters would change.
+//! `topology plan`: effect of changed classes, templates and clusters.
 //!
-//! The objects of the namespace are copied into an API server in memory, the files are applied there, and the controllers
-//! of ClusterClasses and topologies run on the copy until it rests. What differs then is the plan: the very controllers make
-//! it.
+//! The objects of the namespace are copied into an API server in memory, the files are applied there, and the
+//! controllers of ClusterClasses and topologies run on the copy until it rests. The difference to the original is the
+//! plan, made by the real controllers.
 //!
 //! ```text
 //!   copy          the objects in memory
-//!   differences   what has changed there (pure)
+//!   differences   changes in the copy (pure)
 //! ```
 
 pub(crate) mod copy;

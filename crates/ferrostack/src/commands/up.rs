@@ -58,18 +58,18 @@ pub(super) async fn execute(args: &Up, environment: &Environment) -> anyhow::Res
     run(args, environment, stop_on_signal()?).await
 }
 
-/// How long a shutdown waits for running reconciles.
+/// Timeout of a shutdown for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The same for controllers that have just begun: some of them wait for a first list, which does not come any more.
+/// Timeout of a shutdown for controllers just started: some wait for a first list, which never comes.
 const PATIENCE_AT_FIRST: Duration = Duration::from_secs(2);
-/// The longest time between a picture and the next one.
+/// Longest time between two pictures.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Warning about clusters on a real cloud.
 const UNMANAGED: &str = "no cloud controller manager is started on this cloud: without one in a cluster, its nodes have no \
     addresses and its control plane is not Available; --install-ccm installs it";
 
-/// Rejects --install-ccm where a manager runs anyway.
+/// Rejects --install-ccm on a cloud with a manager of its own.
 fn check_install(args: &Up) -> anyhow::Result<()> {
     if args.install_ccm.is_some() && args.cloud.is_none() {
         bail!(
@@ -197,7 +197,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Serves the API server of a data directory alone, at the address that it had before.
+/// Serves the API server of a data directory alone, at its former address.
 pub(crate) async fn serve(
     data: &DataDir,
     metrics: &Metrics,
@@ -214,8 +214,8 @@ pub(crate) async fn serve(
     Management::start(data, listener, metrics, nodes, None, &older, stop.clone()).await
 }
 
-/// Listens where the OpenStack is that is simulated behind the Pods of `data`: at the address of its first start, which
-/// its users have in a clouds.yaml.
+/// Listens for the OpenStack simulated behind the Pods of `data`: at the address of the first start, known from the
+/// clouds.yaml of users.
 pub(crate) async fn listen_for_openstack(data: &DataDir) -> anyhow::Result<(TcpListener, String)> {
     let mut endpoints = Endpoints::read(data)?;
     let remembered = endpoints.cloud;
@@ -231,19 +231,19 @@ fn openstack_url(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// The URL of the OpenStack that is simulated behind the Pods of a data directory.
+/// URL of the OpenStack simulated behind the Pods of a data directory.
 pub(crate) fn simulated_openstack(data: &Path) -> anyhow::Result<Option<String>> {
     Ok(endpoints::simulated(data)?.map(openstack_url))
 }
 
-/// Why `up` ended.
+/// Reason why `up` ended.
 enum Outcome {
     Ready,
     Interrupted,
     TimedOut(Vec<Pending>),
 }
 
-/// The named cloud, or the simulated cloud, which is started.
+/// Named cloud, or the simulated cloud, started here.
 async fn start_cloud(
     args: &Up,
     environment: &Environment,
@@ -320,7 +320,7 @@ async fn start_cloud(
     Ok((Some(simulated), config, reviewer))
 }
 
-/// Who knows the users of Keystone, if they are to be users of the clusters.
+/// [`Reviewer`] of the users of Keystone, if users of the clusters, too.
 fn reviewer(args: &Up, url: &str, trust: &Trust) -> anyhow::Result<Option<Arc<dyn Reviewer>>> {
     let policy = args.keystone_policy_file.as_deref();
     let users = args.keystone_auth.then(|| Users::of(url, trust, policy));
@@ -434,7 +434,7 @@ async fn follow(
     }
 }
 
-/// Result of writes to the disk. The objects do not say it: their conditions cannot be written either.
+/// Result of writes to the disk, which conditions of objects cannot report: conditions cannot be written either.
 struct Disk<F> {
     problem: F,
     reported: Option<String>,
@@ -477,17 +477,17 @@ fn not_ready(timeout: Duration, unwritten: Option<&str>, pending: &[Pending]) ->
     text
 }
 
-/// Tokens on which the tasks of `up` stop. A signal does not reach them by itself: a controller whose servers are gone would write
-/// that they do not answer, or wait for them.
+/// Tokens to stop the tasks of `up`. Signals do not reach the tasks directly: a controller without servers would report
+/// missing answers, or wait.
 #[derive(Default)]
 struct Stops {
     controllers: CancellationToken,
-    /// The management API and the simulated cloud.
+    /// Token of the management API and the simulated cloud.
     servers: CancellationToken,
 }
 
 impl Stops {
-    /// Stops the controllers after their running reconciles, for which `patience` is left, and then what they need.
+    /// Stops the controllers after running reconciles, within `patience`, and then the servers.
     async fn all(
         self,
         patience: Duration,

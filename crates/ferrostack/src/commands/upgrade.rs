@@ -1,4 +1,4 @@
-//! `upgrade`: from the installed version to that of this program.
+//! `upgrade`: from the installed version to this program's version.
 
 use anyhow::{Context, bail};
 use installer::older::Older;
@@ -27,8 +27,8 @@ pub(crate) async fn plan(args: &UpgradePlan, environment: &Environment) -> anyho
     })
 }
 
-/// Applies the manifests of this version for each manager; nothing is written when one of them is rejected. Then the objects
-/// that are stored in versions which are not written any more are written once.
+/// Applies the manifests of this version for each manager; nothing is written when a manifest is rejected. Then objects
+/// stored in versions no longer written are rewritten.
 pub(crate) async fn apply(
     args: &UpgradeApply,
     environment: &Environment,

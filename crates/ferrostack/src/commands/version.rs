@@ -12,7 +12,7 @@ pub(super) async fn execute(args: &Version, environment: &Environment) -> anyhow
     print(&text(args, environment).await?)
 }
 
-/// The version of this program and, without `--client`, that of the API server or why it is unknown.
+/// Version of this program and, without `--client`, the API server's version or the reason for an unknown one.
 pub(crate) async fn text(args: &Version, environment: &Environment) -> anyhow::Result<String> {
     let client = env!("CARGO_PKG_VERSION");
     let server = match args.client {

@@ -69,7 +69,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The state that is reached, or what is missing, in words.
+/// State once reached, or the missing parts, in words.
 ///
 /// # Errors
 /// If there is no such object, unless its creation or end is awaited.

@@ -1,4 +1,4 @@
-//! `why`: what stands between an object and its readiness, down to the last cause.
+//! `why`: obstacles between an object and its readiness, down to the last cause.
 
 use jiff::Timestamp;
 use status::asked;
@@ -16,7 +16,7 @@ pub(super) async fn execute(args: &Why, environment: &Environment) -> anyhow::Re
     print(&run(args, environment).await?)
 }
 
-/// Why an object is not ready, as text or JSON.
+/// Reason why an object is not ready, as text or JSON.
 pub(crate) async fn run(args: &Why, environment: &Environment) -> anyhow::Result<String> {
     let management = connect::management(&args.connect.server, environment).await?;
     let namespace = args.connect.namespace.as_str();

@@ -1,4 +1,4 @@
-//! Files that commands write in place of standard output.
+//! Files written by commands in place of standard output.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::Context;
 use crate::data_dir::write_private;
 use crate::environment::Environment;
 
-/// Writes `text` to a file. One that may hold secrets can be read by nobody else.
+/// Writes `text` to a file; with possible secrets, the file is readable by its owner only.
 pub(crate) fn write(environment: &Environment, file: &Path, text: &str) -> anyhow::Result<()> {
     if may_hold_secrets(text) {
         return write_secret(environment, file, text);
@@ -17,7 +17,7 @@ pub(crate) fn write(environment: &Environment, file: &Path, text: &str) -> anyho
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a secret to a file, which nobody else can read, whatever it was before.
+/// Writes a secret to a private file, for any former permissions.
 pub(crate) fn write_secret(
     environment: &Environment,
     file: &Path,
@@ -27,7 +27,7 @@ pub(crate) fn write_secret(
     write_private(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// True if there is a Secret among the manifests, or a variable with credentials.
+/// True for manifests with a Secret, or a variable with credentials.
 fn may_hold_secrets(text: &str) -> bool {
     text.lines().any(|line| {
         let line = line.trim_start_matches("- ").trim();

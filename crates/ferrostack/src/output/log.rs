@@ -1,4 +1,4 @@
-//! The log on standard error: one line for each event, whatever its fields contain.
+//! Log on standard error: one line for each event, for any content of fields.
 
 use std::borrow::Cow;
 use std::io;
@@ -12,13 +12,13 @@ use super::{Stream, screen};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Log {
     Text,
-    /// With the escape sequences of the log's own colors: it escapes those in fields itself.
+    /// Log with colors: the log escapes sequences in fields.
     Colored,
     Json,
 }
 
 impl Log {
-    /// An event, which the log ends with a line break, as it is printed.
+    /// Printed form of an event, which the log ends with a line break.
     fn line(self, event: &str) -> String {
         let event = event.strip_suffix('\n').unwrap_or(event);
         let line = match self {
@@ -52,7 +52,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// One event, which is written at once.
+/// One event, written at once.
 #[derive(Debug)]
 pub(crate) struct Event(Log);
 

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 
 use crate::environment::Environment;
 
-/// The program that pages where PAGER names none.
+/// Default program for pages, without PAGER.
 const PAGER: &str = "less";
 
-/// Shows a text: in the program that PAGER names on a terminal, and as it is elsewhere, or without such a program.
+/// Shows a text: in the program of PAGER on a terminal, and unchanged elsewhere, or without such a program.
 pub(crate) fn show(environment: &Environment, text: &str) -> anyhow::Result<()> {
     let is_paged = environment.terminal && environment.interactive && paged(environment, text);
     match is_paged {

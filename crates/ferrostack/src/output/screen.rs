@@ -1,4 +1,4 @@
-//! Output that is drawn again on a terminal as often as it changes. All other output appears above it.
+//! Output redrawn on a terminal after each change. All other output appears above.
 
 use std::io;
 
@@ -10,10 +10,10 @@ use super::Stream;
 use crate::environment::Environment;
 use crate::picture::{Line, Mark};
 
-/// The lines that are drawn at the end of the terminal: there is one terminal.
+/// Lines drawn at the end of the terminal: there is one terminal.
 static DRAWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Writes to a stream: on the terminal of the picture, above it.
+/// Writes to a [`Stream`]: on the terminal of the picture, above the picture.
 pub(super) fn beside(stream: Stream, bytes: &[u8]) -> io::Result<()> {
     let drawn = DRAWN.lock();
     if drawn.is_empty() || !stream.is_terminal() {
@@ -27,7 +27,7 @@ pub(super) fn beside(stream: Stream, bytes: &[u8]) -> io::Result<()> {
 
 /// The picture on a terminal.
 pub(crate) struct Screen {
-    /// The size of the window when it was last drawn.
+    /// Size of the window at the last picture.
     size: (usize, usize),
     colors: bool,
 }
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Keeps the picture as it is; later output is printed below it.
+    /// Keeps the picture; later output is printed below.
     pub(crate) fn leave(&mut self) {
         DRAWN.lock().clear();
     }
@@ -50,12 +50,12 @@ impl Screen {
         self.size != size()
     }
 
-    /// True if the last picture ends otherwise, or was for another size of the window.
+    /// True if the last picture ends otherwise, or was drawn for another size of the window.
     pub(crate) fn is_stale(&self, below: &[String]) -> bool {
         self.is_resized() || !DRAWN.lock().ends_with(&escaped(below))
     }
 
-    /// Replaces the picture by `above`, a picture in the width and height that are left, and `below`.
+    /// Replaces the picture by `above`, a picture in the remaining width and height, and `below`.
     pub(crate) fn draw(
         &mut self,
         above: &[String],
@@ -106,12 +106,12 @@ fn size() -> (usize, usize) {
     }
 }
 
-/// The rows of a line on the screen: a window that became narrower has wrapped it.
+/// Rows of a line on the screen, including wraps by a window that became narrower.
 fn rows_on_screen(line: &str, width: usize) -> usize {
     terminal::width(line).div_ceil(width.max(1)).max(1)
 }
 
-/// Sequence that moves the cursor to the start of these lines and clears them.
+/// Sequence to move the cursor to the start of the drawn lines and clear the rest.
 fn erased(drawn: &[String], width: usize) -> String {
     let rows: usize = drawn.iter().map(|line| rows_on_screen(line, width)).sum();
     match rows {

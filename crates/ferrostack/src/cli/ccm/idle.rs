@@ -1,9 +1,9 @@
-//! Flags of the Go manager that change nothing here, and those that are refused.
+//! Flags of the Go manager without an effect here, and refused ones.
 
 use crate::cli::idle::Takes::{Already, Never, Number, Switch, Text};
 use crate::cli::idle::{Idle, ONE_LOG, Program};
 
-/// The cloud controller manager in Go.
+/// Cloud controller manager in Go.
 #[derive(Clone, Debug)]
 pub(crate) struct GoManager;
 
@@ -23,7 +23,7 @@ const MIGRATION: &str = "this manager does not take the Lease of the migration, 
      would work at the same time; remove the flag, there is no provider in the tree of Kubernetes any more";
 const NO_MIGRATION: &str = "there is no provider in the tree of Kubernetes to migrate from";
 
-/// Each flag, what it takes, and why it changes nothing.
+/// [`Idle`] flags, with their values and the reason.
 const FLAGS: &[Idle] = &[
     ("allocate-node-cidrs", Switch, NOTHING),
     ("allow-untagged-cloud", Switch, NOTHING),

@@ -1,4 +1,4 @@
-//! The commands about the storage of a cluster.
+//! Commands about the storage of a cluster.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use crate::cli::values::duration;
 use crate::cli::{OutputArg, ServerArgs};
 
-/// The least age of what is deleted: a sidecar may still be about to name it.
+/// Minimum age of deleted resources: a sidecar may still be about to use a younger one.
 const LEAST_AGE: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Subcommand)]
@@ -21,10 +21,10 @@ pub(crate) enum Csi {
     Orphans(CsiOrphans),
 }
 
-/// The clouds and the cluster.
+/// Clouds and the cluster.
 #[derive(Debug, Args)]
 pub(crate) struct CsiPlace {
-    /// Configuration files (cloud.conf), which are read as one.
+    /// Configuration files (cloud.conf), read as one.
     #[arg(long, value_name = "FILE", value_delimiter = ',', required = true)]
     pub(crate) cloud_config: Vec<PathBuf>,
     /// Clouds: NAME for the section [Global "NAME"] [default: that of [Global]].

@@ -1,4 +1,4 @@
-//! Flags of the Go driver that change nothing here.
+//! Flags of the Go driver without an effect here.
 
 use crate::cli::idle::Takes::{Number, Switch, Text};
 use crate::cli::idle::{Idle, ONE_LOG, Program};
@@ -6,7 +6,7 @@ use crate::cli::idle::{Idle, ONE_LOG, Program};
 const NO_LIMIT: &str =
     "a claim is read when a volume is made for it, and nothing else is asked of an API server";
 
-/// The Cinder CSI driver in Go.
+/// Cinder CSI driver in Go.
 #[derive(Clone, Debug)]
 pub(crate) struct GoDriver;
 

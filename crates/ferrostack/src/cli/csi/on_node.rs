@@ -1,9 +1,9 @@
-//! Options that are otherwise in cloud.conf, of which the pods of nodes have none.
+//! Options for the pods of nodes, which have no cloud.conf.
 
 use clap::Args;
 use cloud_conf::{CloudConf, MetadataSource};
 
-/// How many volumes a node may have, and how it finds out which server it is.
+/// Limit of volumes of a node, and search order for the server of the node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct OnNode {
     /// Volumes that a node may have, up to 256; 0 counts the slots of its bus [default: that of cloud.conf, or 0].
@@ -15,7 +15,7 @@ pub(crate) struct OnNode {
     pub(crate) search_order: Option<SearchOrder>,
 }
 
-/// Sources, the first one first.
+/// [`MetadataSource`]s, the first one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchOrder(Vec<MetadataSource>);
 
@@ -28,7 +28,7 @@ impl std::str::FromStr for SearchOrder {
 }
 
 impl OnNode {
-    /// The options of a cloud.conf, but for those that are the default anyhow.
+    /// Options in a [`CloudConf`] that differ from the defaults.
     pub(crate) fn of(conf: &CloudConf) -> Self {
         let order = &conf.metadata.search_order;
         let is_default = *order == CloudConf::default().metadata.search_order;
@@ -38,7 +38,7 @@ impl OnNode {
         }
     }
 
-    /// These options, and those of a cloud.conf where there are none.
+    /// These options, completed by the options of `other`.
     pub(crate) fn or(&self, other: Self) -> Self {
         let order = self.search_order.clone();
         Self {
@@ -49,7 +49,7 @@ impl OnNode {
         }
     }
 
-    /// The volumes that a node may have; `None` counts the slots of its bus.
+    /// Maximum of volumes of a node; `None` counts the slots of its bus.
     pub(crate) fn limit(&self, conf: &CloudConf) -> Option<u32> {
         match self.node_volume_attach_limit {
             Some(limit) => Some(limit).filter(|it| *it > 0),
@@ -57,7 +57,7 @@ impl OnNode {
         }
     }
 
-    /// Where the server is looked for.
+    /// [`MetadataSource`]s for the search of the server.
     pub(crate) fn order<'a>(&'a self, conf: &'a CloudConf) -> &'a [MetadataSource] {
         match &self.search_order {
             Some(order) => &order.0,
@@ -65,7 +65,7 @@ impl OnNode {
         }
     }
 
-    /// The names of the flags that are given, and their values.
+    /// Names and values of the given flags.
     pub(crate) fn flags(&self) -> Vec<(&'static str, String)> {
         let limit = self.node_volume_attach_limit;
         let order = self.search_order.as_ref().map(|it| {

@@ -3,13 +3,13 @@
 mod machines;
 mod openstack;
 
-/// The end of the help of a command.
+/// End of the help of a command.
 pub(super) struct Entry {
-    /// The words of the command, without the name of the program.
+    /// Words of the command, without the name of the program.
     pub(super) command: &'static str,
-    /// The page in docs/, with a section.
+    /// Page in docs/, with a section.
     pub(super) page: &'static str,
-    /// Purpose of an example, and the example. The first one stands in the short help, too.
+    /// Purpose of an example, and the example. The short help has the first one, too.
     pub(super) examples: &'static [(&'static str, &'static str)],
 }
 
@@ -25,7 +25,7 @@ const fn entry(
     }
 }
 
-/// The entries of all commands.
+/// Each [`Entry`] of all commands.
 pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
     ENTRIES
         .iter()

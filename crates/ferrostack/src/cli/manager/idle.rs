@@ -1,9 +1,9 @@
-//! Flags of the Go managers, those of the provider above all, that change nothing here.
+//! Flags of the Go managers without an effect here, mostly of the provider.
 
 use crate::cli::idle::Takes::{Number, Switch, Text};
 use crate::cli::idle::{Idle, ONE_LOG, Program};
 
-/// The managers in Go.
+/// Managers in Go.
 #[derive(Clone, Debug)]
 pub(crate) struct GoManagers;
 
@@ -14,7 +14,7 @@ impl Program for GoManagers {
 const UNLIMITED: &str = "requests to an API server are not limited";
 const SERVER: &str = "TLS is at least 1.2, with the cipher suites of rustls";
 
-/// Each flag, what it takes, and why it changes nothing.
+/// [`Idle`] flags, with their values and the reason.
 const FLAGS: &[Idle] = &[
     (
         "openstackmachinetemplate-concurrency",

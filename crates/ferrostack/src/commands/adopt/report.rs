@@ -1,11 +1,11 @@
-//! Resources to take over, as a table, or for programs. Pure.
+//! Resources of an [`Adoption`], as a table or JSON. Pure.
 
 use provider::cluster::adoption::{Adoption, Found, Write};
 use serde_json::{Value, json};
 
 use crate::cli::Output;
 
-/// The resources of a cluster in the form that is asked for; `is_done`: it needs none of it any more.
+/// Resources of a cluster in the requested form; `is_done`: none is left to take over.
 pub(super) fn text(
     form: Output,
     cluster: &str,

@@ -1,8 +1,8 @@
-//! Deletes orphans that were shown, and nothing else.
+//! Deletes displayed orphans, and nothing else.
 //!
-//! Each round reads cloud and owners again and judges anew. What is an orphan still is asked to go, dependents first; what the
-//! cloud refuses because of something that is on its way out is asked again in the next round. Nothing is remembered, so that
-//! it can be killed at any point and repeated.
+//! Each round reads cloud and owners again and judges anew. Remaining orphans are deleted, dependents first; a deletion
+//! refused because of a resource on its way out is repeated in the next round. No state is kept, so the command can be
+//! killed at any point and repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,25 +16,25 @@ use super::report::Outcomes;
 use super::thing::Form;
 use super::{Look, deletable};
 
-/// The most rounds, and the pause between two.
+/// Maximum of rounds, and the pause between two.
 const ROUNDS: u32 = 90;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Outcome for an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It is gone.
+    /// Deleted.
     Deleted,
-    /// It is none any more.
+    /// No orphan any more.
     Kept,
-    /// In the cloud's words, or what it waits for.
+    /// Message of the cloud, or the obstacle.
     Failed(String),
 }
 
-/// Deletes those of `shown` that are orphans still.
+/// Deletes the remaining orphans among `shown`.
 ///
 /// # Errors
-/// Cloud or owners cannot be read.
+/// If cloud or owners cannot be read.
 pub(super) async fn all(
     shown: &[Finding],
     inventory: &Inventory,
@@ -117,7 +117,7 @@ async fn one(finding: &Finding, inventory: &Inventory, view: &View) -> openstack
     }
 }
 
-/// Routes and interfaces first: a router with either cannot be deleted.
+/// Deletes routes and interfaces first: a router with either cannot be deleted.
 async fn router(id: &str, inventory: &Inventory, view: &View) -> openstack::Result<()> {
     let routes = view.routers.get(id).is_some_and(|it| !it.routes.is_empty());
     if routes {
@@ -146,7 +146,7 @@ async fn router(id: &str, inventory: &Inventory, view: &View) -> openstack::Resu
     inventory.delete_router(id).await
 }
 
-/// True if the owner of a port is a router, as its connection to a subnet.
+/// True if the owner of a port is a router, with a connection to a subnet.
 pub(super) fn is_interface(owner: &str) -> bool {
     owner.contains("router_interface") || owner.contains("router_replicated_interface")
 }

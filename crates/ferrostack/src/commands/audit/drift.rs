@@ -1,4 +1,4 @@
-//! Resources that objects name and the cloud has not. Pure.
+//! Missing resources whose ids are in objects. Pure.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::judge::{Class, Finding};
 use super::owners::Owners;
 use super::thing::{Claim, Form, Thing};
 
-/// Where an object of the provider names a resource.
+/// Fields of the provider's objects with ids of resources.
 const FIELDS: [(&str, Form); 6] = [
     ("/status/network/id", Form::Network),
     ("/status/router/id", Form::Router),
@@ -22,7 +22,7 @@ const FIELDS: [(&str, Form); 6] = [
     ("/status/workerSecurityGroup/id", Form::SecurityGroup),
 ];
 
-/// The ids that an object names.
+/// Ids in an object, each with the [`Form`] of the resource.
 pub(super) fn ids(object: &Value) -> Vec<(Form, String)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let fields = FIELDS.iter().filter_map(|(pointer, form)| {
@@ -36,7 +36,8 @@ pub(super) fn ids(object: &Value) -> Vec<(Form, String)> {
     ids
 }
 
-/// Findings for resources that objects name and the project has not. Only of clusters of which it has something: the others are in another cloud.
+/// [`Finding`]s for resources in objects but not in the project. Only for clusters with resources in the project:
+/// others are in another cloud.
 pub(super) fn findings(things: &[Thing], seen: &BTreeSet<String>, owners: &Owners) -> Vec<Finding> {
     let here: BTreeSet<Identity> = things
         .iter()

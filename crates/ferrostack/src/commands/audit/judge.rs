@@ -1,4 +1,4 @@
-//! Judgement about each resource: does its owner exist? Pure.
+//! [`Judgement`] about each resource by the existence of its owner. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,55 +12,55 @@ use super::owners::{Owners, Workload};
 use super::thing::{Claim, Form, Thing};
 use crate::commands::csi::orphans::{self as storage, Verdict};
 
-/// The sort of a finding.
+/// Class of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Class {
-    /// It carries our mark, and its owner is gone.
+    /// Marked resource without an owner.
     Orphan,
-    /// It has a name that we give, and no mark.
+    /// Resource with a name as given by this program, but without a mark.
     Unmarked,
-    /// An object names it, and it is not there.
+    /// Resource in the fields of an object, but missing in the project.
     Drift,
 }
 
-/// Something to look at.
+/// Resource for the user to look at.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Finding {
     pub(super) class: Class,
     pub(super) form: Form,
     pub(super) id: String,
     pub(super) name: String,
-    /// Why it is one, in words.
+    /// Reason for the finding, in words.
     pub(super) reason: String,
-    /// Why it is not deleted, for an orphan that is not.
+    /// Reason why an orphan is kept, if kept.
     pub(super) kept: Option<String>,
 }
 
 /// Options of the user.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// No cluster that is not in this management cluster uses the project.
+    /// True if all clusters in the project are in this management cluster.
     pub(super) alone: bool,
-    /// The least age of volumes, snapshots and backups.
+    /// Minimum age of volumes, snapshots and backups.
     pub(super) older_than: Duration,
 }
 
 /// Judgement about one resource.
 enum Judgement {
-    /// Its owner is there, or it is nobody's.
+    /// The owner exists, or there is none.
     Fine,
-    /// Its owner is gone.
+    /// The owner is gone.
     Gone(String),
-    /// Its owner is not in this management cluster, which may be because it is in another.
+    /// The owner is unknown to this management cluster, and perhaps in another one.
     Elsewhere(String),
-    /// Its owner is gone, and it is kept for this reason.
+    /// The owner is gone, and the resource is kept for this reason.
     Kept(String, String),
-    /// Its name is ours.
+    /// The name is one of this program's.
     Unmarked(String),
 }
 
-/// All findings, in the order in which orphans are deleted.
+/// All [`Finding`]s, in the order in which orphans are deleted.
 pub(super) fn findings(
     things: &[Thing],
     view: &View,
@@ -156,7 +156,8 @@ fn of_services(cluster: Option<&str>, services: &BTreeSet<String>, owners: &Owne
     }
 }
 
-/// By the rules of `csi orphans`. The uid says whose it is, so that its name of the cluster is the right one.
+/// Judgement by the rules of `csi orphans`. The uid identifies the cluster, so the cluster's name on the volume is
+/// valid.
 fn of_volume(thing: &Thing, workload: &Workload, rules: Rules, now: Timestamp) -> Judgement {
     let (Some(stored), Some((_, claimed))) = (&thing.stored, &workload.inside) else {
         return Judgement::Fine;
@@ -175,7 +176,8 @@ fn of_volume(thing: &Thing, workload: &Workload, rules: Rules, now: Timestamp) -
     }
 }
 
-/// Keeps orphans that something of others uses: a floating IP on a port, a port on a server, a router or network with ports.
+/// Keeps orphans in use by resources of others: a floating IP on a port, a port on a server, a router or network with
+/// ports.
 fn in_use(found: &mut [Finding], view: &View) {
     let gone: BTreeSet<String> = found
         .iter()
@@ -227,7 +229,7 @@ fn in_use(found: &mut [Finding], view: &View) {
     }
 }
 
-/// False for a port that Neutron makes for the network itself.
+/// False for a port made by Neutron for the network.
 fn is_of_somebody(port: &openstack::network::Port) -> bool {
     !port.device_owner.starts_with("network:dhcp")
         && !port.device_owner.starts_with("network:distributed")

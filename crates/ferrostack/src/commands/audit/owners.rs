@@ -1,4 +1,4 @@
-//! Who is there: the objects of a management cluster, and those of the workload clusters that it knows.
+//! Existing owners: objects of a management cluster and of its workload clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,50 +15,50 @@ use secrecy::SecretString;
 use crate::commands::csi::listed;
 use crate::commands::csi::orphans::Claimed;
 
-/// How long a workload cluster may take for all of its answers.
+/// Timeout for all responses of a workload cluster.
 const PATIENCE: Duration = Duration::from_secs(20);
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 const VERSIONS: [&str; 3] = ["v1beta2", "v1beta1", "v1alpha1"];
 
-/// An object of a management cluster that names something in the cloud.
+/// Object of a management cluster with ids of resources in the cloud.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     /// `Kind/name in namespace`.
     pub(super) object: String,
-    /// Its identity, or that of its cluster.
+    /// [`Identity`] of the object or of its cluster.
     pub(super) cluster: Option<Identity>,
-    /// Ids in its status and in its providerID, each with the kind of the resource.
+    /// Ids in the status and the providerID, each with the kind of the resource.
     pub(super) ids: Vec<(super::thing::Form, String)>,
 }
 
-/// A workload cluster.
+/// Workload cluster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workload {
     /// `namespace/name` of its Cluster.
     pub(super) cluster: String,
-    /// Uids of its Services, and what its PersistentVolumes and snapshots name; `None` if it was not asked, or does not answer.
+    /// Uids of Services, and ids in PersistentVolumes and snapshots; `None` if not asked, or without an answer.
     pub(super) inside: Option<(BTreeSet<String>, Claimed)>,
 }
 
-/// All of them.
+/// All owners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
-    /// Every identity that an object has, with the object.
+    /// Every [`Identity`] of an object, with the object.
     pub(super) identities: BTreeMap<Identity, String>,
     /// Names of machines, and of servers.
     pub(super) machines: BTreeSet<String>,
     pub(super) named: Vec<Named>,
-    /// By the uid of kube-system.
+    /// [`Workload`]s by the uid of kube-system.
     pub(super) workloads: BTreeMap<String, Workload>,
-    /// Why a workload cluster was not asked.
+    /// Reasons why workload clusters were not asked.
     pub(super) unasked: Vec<String>,
 }
 
 impl Owners {
-    /// Owners that exist now. Of the workload clusters those are asked that have something in the cloud: `uids`.
+    /// Existing owners. Only workload clusters with resources in the cloud are asked: `uids`.
     ///
     /// # Errors
-    /// A list of the management cluster fails: owners would be missing.
+    /// If a list of the management cluster fails, since owners would be missing.
     pub(super) async fn read(
         client: &Client,
         uids: &BTreeSet<String>,
@@ -89,7 +89,7 @@ impl Owners {
         Ok(owners)
     }
 
-    /// True if OpenStackClusters are served: without them, every mark would be one without an owner.
+    /// True if OpenStackClusters are served: otherwise, every mark would be one without an owner.
     async fn serves(&self, client: &Client) -> anyhow::Result<bool> {
         let groups = client.list_api_groups().await;
         let groups = groups.context("cannot list the API groups")?;
@@ -163,7 +163,7 @@ impl Owners {
     }
 }
 
-/// Services, claims and snapshots in a workload cluster, which must be the one with this uid.
+/// Services, claims and snapshots in a workload cluster, after a check of its uid.
 async fn inside(
     client: &Client,
     key: &ClusterKey,

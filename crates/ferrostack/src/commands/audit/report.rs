@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::delete::Outcome;
 use super::judge::{Class, Finding};
 
-/// Outcome of orphans, by id.
+/// [`Outcome`]s of orphans, by id.
 pub(super) type Outcomes = BTreeMap<String, Outcome>;
 
-/// The findings, each sort under a line that says what it is, and a line with the sums.
+/// [`Finding`]s, each class under a heading, and a line with the sums.
 pub(super) fn table(findings: &[Finding], unasked: &[String]) -> String {
     let mut text = String::new();
     for (class, title) in [
@@ -56,7 +56,7 @@ pub(super) fn table(findings: &[Finding], unasked: &[String]) -> String {
     text
 }
 
-/// The same for programs.
+/// Findings as JSON, with [`Outcomes`].
 pub(super) fn document(
     cloud: &str,
     findings: &[Finding],
@@ -88,7 +88,7 @@ pub(super) fn document(
     Ok(terminal::json(&document)?)
 }
 
-/// Outcome of an orphan, on one line.
+/// [`Outcome`] of an orphan, on one line.
 pub(super) fn line(finding: &Finding, outcome: &Outcome) -> String {
     let result = match outcome {
         Outcome::Deleted => "deleted".to_owned(),

@@ -1,4 +1,4 @@
-//! Resources of a project, of any type, and the owner that each names. Pure, but for the lists.
+//! Resources of a project, of any type, each with its claimed owner. Pure, except for the lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -47,44 +47,44 @@ impl Form {
     }
 }
 
-/// Whose it says that it is.
+/// Claimed owner of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Claim {
     /// The mark of the provider.
     Provider(Mark),
     /// The mark of a pool of floating IPs.
     Pool(Identity),
-    /// The uids that the cloud controller manager writes: of the cluster, where there is room, and of Services.
+    /// Uids written by the cloud controller manager: of the cluster, if there is room, and of Services.
     Services {
         cluster: Option<String>,
         services: BTreeSet<String>,
     },
-    /// The uid of the cluster that the CSI driver writes.
+    /// Uid of the cluster written by the CSI driver.
     Volumes(String),
-    /// Nobody's, but its name, in words, is one that we give.
+    /// No owner, but a name, in words, as given by this program.
     Named(&'static str),
-    /// Nobody's.
+    /// No owner.
     None,
 }
 
-/// A resource.
+/// Resource.
 #[derive(Clone, Debug)]
 pub(crate) struct Thing {
     pub(crate) form: Form,
     pub(crate) id: String,
-    /// The address of a floating IP.
+    /// Name; the address of a floating IP.
     pub(crate) name: String,
     pub(crate) claim: Claim,
-    /// Storage resource, for the rules of the CSI driver.
+    /// [`Stored`] resource, for the rules of the CSI driver.
     pub(crate) stored: Option<Stored>,
 }
 
-/// The tags and descriptions of the cloud controller manager.
+/// Tags and descriptions of the cloud controller manager.
 const CLUSTER_TAG: &str = "ferrostack-cluster=";
 const SERVICE_TAG: &str = "ferrostack-service=";
 const SHARED_TAG: &str = "ferrostack-shared=";
 
-/// All kinds that a project may have of ours, read now.
+/// Lists of all types of resources with possible marks, read now.
 pub(crate) async fn view(inventory: &Inventory) -> openstack::Result<std::sync::Arc<View>> {
     let session = inventory.session();
     let mut kinds = vec![
@@ -117,7 +117,7 @@ pub(crate) async fn view(inventory: &Inventory) -> openstack::Result<std::sync::
     inventory.view(&kinds, Duration::ZERO).await
 }
 
-/// Everything of this project. What it only sees, such as shared networks, is not among it.
+/// [`Thing`]s of this project, without resources of others such as shared networks.
 pub(crate) fn all(view: &View, project: &str) -> Vec<Thing> {
     let ours = |owner: &str| owner.is_empty() || owner == project;
     let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn thing<T: Resource>(form: Form, item: &T, name: &str, named: Option<&'static s
     }
 }
 
-/// The uids of the cloud controller manager in tags, or at the end of a description.
+/// Uids of the cloud controller manager in tags, or at the end of a description.
 fn services(description: &str, tags: &[String]) -> Option<Claim> {
     let marks = description.rsplit(" (").take(2);
     let marks = marks.filter_map(|mark| mark.strip_suffix(')'));
@@ -187,7 +187,7 @@ fn services(description: &str, tags: &[String]) -> Option<Claim> {
     })
 }
 
-/// Marks of a name or description that we, or the Go programs, give.
+/// Description of a name or description as given by this program or the Go programs.
 fn named(form: Form, name: &str, description: &str) -> Option<&'static str> {
     let begins = |start: &str| name.starts_with(start);
     if description.starts_with("Created by cluster-api-provider-openstack cluster ") {
@@ -217,7 +217,7 @@ fn named(form: Form, name: &str, description: &str) -> Option<&'static str> {
     }
 }
 
-/// Volumes, snapshots and backups of the CSI driver, by their metadata.
+/// Adds volumes, snapshots and backups of the CSI driver, by their metadata.
 fn storage(view: &View, all: &mut Vec<Thing>) {
     let volumes = view.volumes.iter();
     let of_volumes: BTreeMap<String, Stored> = volumes
@@ -259,7 +259,8 @@ fn of_driver(stored: &Stored) -> Claim {
     }
 }
 
-/// A resource without room for the uid of its cluster has the cluster of a load balancer with the same Service.
+/// Takes the cluster from a load balancer with the same Service, for a resource without room for the uid of its
+/// cluster.
 fn by_load_balancers(view: &View, all: &mut [Thing]) {
     let mut clusters = BTreeMap::new();
     for balancer in view.load_balancers.iter() {

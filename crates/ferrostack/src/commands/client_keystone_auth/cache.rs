@@ -1,8 +1,8 @@
-//! Tokens between two calls of kubectl, each in a file that only its owner can read.
+//! Tokens between two calls of kubectl, each in a private file.
 //!
-//! Of several calls at once one logs in, and the others wait for its token: there is a lock for each login. A token is
-//! replaced shortly before its end, after a change of the clock, and when the same process comes again for the same API
-//! server: client-go keeps a credential as long as it is good, and runs the plugin anew after a 401.
+//! Among several calls at once one logs in, and the others wait for the token: there is a lock for each login. A token
+//! is replaced shortly before the end, after a change of the clock, and when the same process comes again for the same
+//! API server: client-go keeps a credential while valid, and runs the plugin anew after a 401.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -25,15 +25,15 @@ use zeroize::Zeroizing;
 use super::Credential;
 use crate::environment::Environment;
 
-/// For how long a login of another process is awaited; one with a browser takes minutes.
+/// Timeout for a login by another process; a login with a browser takes minutes.
 const PATIENCE: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(20);
-/// The most processes that are remembered.
+/// Maximum number of [`Holder`]s.
 const REMEMBERED: usize = 32;
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 65_536;
 
-/// The file of a login, locked until this is dropped.
+/// File of a login, locked until dropped.
 pub(super) struct Cache {
     path: PathBuf,
     /// Purpose of the token, in words.
@@ -50,7 +50,7 @@ struct Entry {
     got_at: Timestamp,
     renew_at: Timestamp,
     ends_at: Timestamp,
-    /// Who has the token.
+    /// [`Holder`]s of the token.
     holders: Vec<Holder>,
 }
 
@@ -60,20 +60,20 @@ impl Drop for Entry {
     }
 }
 
-/// A process that has the token, for an API server.
+/// Process with the token, for an API server.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 struct Holder {
     process: i32,
-    /// When it was started, in ticks since the boot: numbers of processes are used again.
+    /// Start of the process, in ticks since the boot: process ids are reused.
     started: u64,
     server: Option<String>,
 }
 
 impl Cache {
-    /// Opens and locks the file of a login. `None` for a login that is not kept, since it costs nothing: by a token.
+    /// Opens and locks the file of a login. `None` for a login with a token, free and therefore not kept.
     ///
     /// # Errors
-    /// Why there is no file that only its owner can read, in words.
+    /// Reason why no private file is possible, in words.
     pub(super) async fn open(
         config: &CloudConfig,
         environment: &Environment,
@@ -108,7 +108,7 @@ impl Cache {
         }))
     }
 
-    /// The token, unless it ends soon, the clock has changed, or who asks for it has it already and was refused with it.
+    /// Token, unless near its end, after a change of the clock, or if refused before in the same process.
     pub(super) fn token(&mut self, server: Option<&str>) -> Option<Credential> {
         let now = Timestamp::now();
         let holder = holder(server);
@@ -133,7 +133,7 @@ impl Cache {
     /// Keeps the token of a login.
     ///
     /// # Errors
-    /// Why it cannot be written, in words.
+    /// Reason why the file cannot be written, in words.
     pub(super) fn keep(self, credential: &Credential, server: Option<&str>) -> Result<(), String> {
         let mut entry = Entry {
             purpose: self.purpose,
@@ -151,7 +151,7 @@ impl Cache {
     }
 }
 
-/// Replaces the file, which is not synced: a token that is lost is only got anew.
+/// Replaces the file without a sync: a lost token is simply requested anew.
 fn write(path: &Path, entry: &Entry) -> io::Result<()> {
     let text = Zeroizing::new(serde_json::to_string(entry)?);
     let draft = path.with_extension("new");
@@ -175,7 +175,7 @@ fn remember(holders: &mut Vec<Holder>, holder: Option<Holder>) {
     holders.drain(..most);
 }
 
-/// The process that has started this one.
+/// Parent process, as a [`Holder`].
 fn holder(server: Option<&str>) -> Option<Holder> {
     let process = getppid()?.as_raw_nonzero().get();
     let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -189,8 +189,8 @@ fn holder(server: Option<&str>) -> Option<Holder> {
     })
 }
 
-/// Purpose of a token: everything that makes another login, but secrets, which a name of a file must not depend on.
-/// It is JSON, so that no text reads as two others.
+/// Purpose of a token: all settings with an effect on the login, without secrets, for the name of the file. The form is
+/// JSON, so different purposes never read the same.
 fn purpose(config: &CloudConfig) -> Option<String> {
     let login = match &config.credential {
         Login::Password { user, .. } => json!(["password", of_user(user)]),
@@ -248,8 +248,7 @@ fn of_domain(domain: &DomainRef) -> Value {
     }
 }
 
-/// Creates a directory that only its owner can enter; one that is there must belong to this user, and to no one else
-/// to write into.
+/// Creates a private directory; an existing one must belong to the user, without write permission for others.
 fn private_directory(directory: &Path) -> Result<(), String> {
     let failed =
         |error: &io::Error| format!("cannot create {}: {}", directory.display(), words(error));
@@ -270,7 +269,7 @@ fn private_directory(directory: &Path) -> Result<(), String> {
     }
 }
 
-/// Opens and locks a file; waits while another process has it.
+/// Opens and locks a [`File`]; waits while another process has the lock.
 async fn locked(path: &Path) -> Result<File, String> {
     let file = OpenOptions::new()
         .read(true)
@@ -298,16 +297,16 @@ async fn locked(path: &Path) -> Result<File, String> {
 
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-/// Why a file is not used.
+/// Reason why a file is not used.
 #[derive(Debug, PartialEq, Eq)]
 enum Unusable {
-    /// Somebody else can read or write it: it is left alone.
+    /// Readable or writable by others: the file is left alone.
     Foreign(&'static str),
-    /// It is replaced.
+    /// Broken: the file is replaced.
     Broken,
 }
 
-/// The entry in a file, `None` without one.
+/// [`Entry`] in a file, `None` without a file.
 fn read(path: &Path) -> Result<Option<Entry>, Unusable> {
     let file = OpenOptions::new()
         .read(true)

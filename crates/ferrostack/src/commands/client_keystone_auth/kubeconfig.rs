@@ -1,4 +1,4 @@
-//! `generate kubeconfig --keystone`: the entry of a kubeconfig that calls the exec plugin.
+//! `generate kubeconfig --keystone`: entry of a kubeconfig with the exec plugin.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cli::{ExecVersion, GenerateKubeconfig};
 use crate::environment::Environment;
 
-/// The kubeconfig as YAML: the user, and the cluster with a context if its server is named.
+/// Kubeconfig as YAML: the user, and the cluster with a context if its server is given.
 pub(crate) fn render(
     args: &GenerateKubeconfig,
     environment: &Environment,
@@ -76,7 +76,7 @@ fn cluster(args: &GenerateKubeconfig, environment: &Environment) -> anyhow::Resu
     Ok(Some(cluster))
 }
 
-/// The cluster of the current context of a kubeconfig, with its authorities in place of a file's name.
+/// Cluster of the current context of a kubeconfig, with embedded authorities in place of a file name.
 fn cluster_of(file: &Path) -> anyhow::Result<Value> {
     let text = std::fs::read_to_string(file).context("cannot read it")?;
     // What is in there is secret: an error says where it is, and not what.
@@ -101,7 +101,7 @@ fn cluster_of(file: &Path) -> anyhow::Result<Value> {
     Ok(cluster)
 }
 
-/// Puts the authorities of a file into a cluster.
+/// Embeds the authorities of a file in a cluster.
 fn embed(cluster: &mut Value, file: &Path) -> anyhow::Result<()> {
     let pem = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     if let Some(keys) = cluster.as_object_mut() {

@@ -1,4 +1,4 @@
-//! The person at the terminal. Questions are on standard error, because standard output is the answer to kubectl.
+//! User at the terminal. Questions are on standard error, because standard output is the answer to kubectl.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use crate::output;
 
-/// Somebody who answers.
+/// User who answers [`Prompts`].
 pub(super) struct Person;
 
 impl Person {
@@ -23,7 +23,7 @@ impl Person {
         }
     }
 
-    /// A line of text that nobody sees.
+    /// Line of text, hidden while typed.
     pub(super) fn secret(&self, question: &str) -> io::Result<SecretString> {
         // Hidden first: whoever sees the question may type at once.
         let hidden = Hidden::begin()?;
@@ -57,7 +57,7 @@ impl Prompts for Person {
     }
 }
 
-/// A terminal that shows nothing of what is typed, until this is dropped.
+/// Terminal without an echo of typed text, until dropped.
 struct Hidden;
 
 impl Hidden {

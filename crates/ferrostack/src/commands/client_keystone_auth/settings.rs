@@ -1,4 +1,4 @@
-//! Who logs in, and where: flags before clouds.yaml before OS_* before the kubeconfig, and questions for the rest.
+//! Settings of a login: flags before clouds.yaml before OS_* before the kubeconfig, and questions for the rest.
 
 use anyhow::{Context, bail};
 use keystone_auth::exec_info::ExecInfo;
@@ -11,7 +11,7 @@ use crate::cli::ClientKeystoneAuth;
 use crate::cloud;
 use crate::environment::Environment;
 
-/// Keys of a scope, of which one is enough.
+/// Keys of a scope, one of them required.
 const SCOPES: [&str; 8] = [
     "project_id",
     "project_name",
@@ -23,7 +23,7 @@ const SCOPES: [&str; 8] = [
     "trust_id",
 ];
 
-/// The configuration of a login. What is missing is asked for if there is somebody.
+/// Configuration of a login. Missing settings are asked for if a user is at the terminal.
 pub(super) fn gather(
     args: &ClientKeystoneAuth,
     info: &ExecInfo,
@@ -75,7 +75,7 @@ pub(super) fn gather(
     Ok(config.with_ca(Some(pem)))
 }
 
-/// Replaces what the flags say.
+/// Replaces settings by the flags of [`ClientKeystoneAuth`].
 fn by_flags(draft: &mut Draft, name: &str, args: &ClientKeystoneAuth) -> anyhow::Result<()> {
     let exposed = |secret: &Option<SecretString>| {
         let text = secret.as_ref().map(|it| it.expose_secret().to_owned());
@@ -121,7 +121,7 @@ fn by_flags(draft: &mut Draft, name: &str, args: &ClientKeystoneAuth) -> anyhow:
     Ok(())
 }
 
-/// The entry of clouds.yaml, with what secure.yaml has of it.
+/// Entry of clouds.yaml, merged with secure.yaml.
 fn of_file(name: &str, environment: &Environment) -> anyhow::Result<Draft> {
     let (file, secure) = cloud::clouds_file(environment)?;
     let clouds = SecretString::from(
@@ -165,7 +165,7 @@ fn client_certificate(
     }
 }
 
-/// Asks for what the login lacks, and for nothing that is there.
+/// Asks for missing settings of the login, and for no others.
 fn ask(draft: &mut Draft, name: &str, person: &Person) -> anyhow::Result<()> {
     if !draft.has("auth_url") {
         draft.set("auth_url", &person.text("URL of Keystone")?);

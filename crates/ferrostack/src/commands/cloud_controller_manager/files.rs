@@ -1,4 +1,5 @@
-//! cloud.conf and the files that it refers to, read at the start and whenever they change, and what sessions have of it.
+//! cloud.conf and the files named there, read at the start and after every change, and the settings of sessions from
+//! these.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -16,14 +17,14 @@ use tokio::sync::watch::Sender;
 use crate::cloud;
 use crate::environment::Environment;
 
-/// The settings, and the warnings about the file.
+/// [`Settings`], and the warnings about the file.
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) settings: Settings,
     pub(super) warnings: Vec<Finding>,
 }
 
-/// Reads cloud.conf, and the clouds.yaml and the CA that it refers to.
+/// Reads cloud.conf, and the clouds.yaml and the CA named there.
 pub(super) fn load(file: &Path, environment: &Environment) -> anyhow::Result<Loaded> {
     let title = || format!("{}", file.display());
     let text = SecretString::from(
@@ -54,8 +55,8 @@ pub(crate) fn find(global: &Global, environment: &Environment) -> anyhow::Result
     Ok(cloud.with_ca(Some(pem)))
 }
 
-/// The options of the sessions of a program that reads cloud.conf: `request-timeout` limits every request, and
-/// `--user-agent` is added to the name of the program.
+/// [`SessionOptions`] of a program with a cloud.conf: `request-timeout` limits every request, and `--user-agent` is
+/// added to the name of the program.
 pub(crate) fn session_options(metadata: &Metadata, user_agent: &[String]) -> SessionOptions {
     let timeout = metadata.request_timeout;
     let product = concat!("ferrostack/", env!("CARGO_PKG_VERSION"));
@@ -91,7 +92,7 @@ fn clouds_yaml(global: &Global, environment: &Environment) -> anyhow::Result<Clo
     })
 }
 
-/// Sends new settings whenever the files change. Invalid files leave the settings unchanged.
+/// Sends new [`Settings`] after every change of the files. Invalid files leave the settings unchanged.
 pub(super) async fn watch(
     file: &Path,
     environment: &Environment,

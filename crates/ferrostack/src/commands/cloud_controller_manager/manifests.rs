@@ -14,7 +14,7 @@ use crate::cloud;
 pub(crate) use crate::defaults::{IMAGE, KUBE_SYSTEM as NAMESPACE};
 use crate::environment::Environment;
 
-/// The flag of the DaemonSet after which others follow.
+/// Flag of the DaemonSet before added flags.
 const FIRST_FLAG: &str = "        - --cloud-config=/etc/config/cloud.conf\n";
 
 const FILES: [&str; 2] = [
@@ -22,8 +22,8 @@ const FILES: [&str; 2] = [
     include_str!("../../../../../config/ccm/daemonset.yaml"),
 ];
 
-/// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
-/// the credentials of that cloud. Of the values of the Go manager's chart, `note` tells which mean nothing here.
+/// Manifests, as one YAML stream; with a cloud of a clouds.yaml, including the Secret `cloud-config` with the
+/// credentials of the cloud. `note` reports values of the Go manager's chart without an effect.
 pub(crate) fn render(
     args: &GenerateCcm,
     environment: &Environment,
@@ -41,7 +41,7 @@ pub(crate) fn render(
     }
 }
 
-/// The manifests with the values of a file.
+/// Manifests with the [`Values`](values::Values) of a file.
 fn changed(
     file: &Path,
     manifests: &SecretString,
@@ -80,7 +80,7 @@ pub(crate) fn of_cluster(
     ))
 }
 
-/// The Secret `cloud-config` with the credentials of a cloud, which has a name for errors.
+/// Secret `cloud-config` with the credentials of a [`CloudConfig`]; `cloud` is its name in errors.
 pub(crate) fn secret(
     name: &str,
     cloud: &CloudConfig,
@@ -103,7 +103,7 @@ pub(crate) fn secret(
     Ok(SecretString::from(serde_saphyr::to_string(&secret)?))
 }
 
-/// The documents; `cloud` has a name for errors.
+/// Documents of the manifests; `cloud` has a name for errors.
 fn stream(
     cloud: Option<(&str, &CloudConfig)>,
     namespace: &str,

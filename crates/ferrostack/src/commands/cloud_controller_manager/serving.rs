@@ -17,7 +17,7 @@ use crate::cli::CloudControllerManager;
 use crate::pki;
 use crate::serve;
 
-/// Serves /healthz for all clients; /metrics and /configz on a loopback address alone, since they need no login.
+/// Serves /healthz for all clients; /metrics and /configz on a loopback address alone, since these need no login.
 pub(super) async fn serve(
     args: &CloudControllerManager,
     readiness: Readiness,
@@ -43,7 +43,7 @@ pub(super) async fn serve(
     serve::tls(what, address, tls, router, stop, say).await
 }
 
-/// The certificate of the server and its key: those that are given, or new ones.
+/// Certificate of the server and its key: given ones, or new ones.
 fn identity(args: &CloudControllerManager) -> anyhow::Result<(String, SecretString)> {
     let read = |file: &Path| {
         std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
@@ -56,7 +56,7 @@ fn identity(args: &CloudControllerManager) -> anyhow::Result<(String, SecretStri
     Ok((identity.certificate, identity.key))
 }
 
-/// The flags in force, under the names of the Go manager.
+/// Flags in force, under the names of the Go manager.
 fn configuration(args: &CloudControllerManager) -> Value {
     let duration = |duration: std::time::Duration| format!("{}s", duration.as_secs());
     let ranges: Vec<_> = args

@@ -1,4 +1,4 @@
-//! TLS of the manager's server, as `--tls-min-version` and `--tls-cipher-suites` ask for it.
+//! TLS of the manager's server, by `--tls-min-version` and `--tls-cipher-suites`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::cli::CloudControllerManager;
 #[cfg(test)]
 mod tests;
 
-/// Rejects names that no cipher suite has.
+/// Rejects unknown names of cipher suites.
 pub(super) fn check(args: &CloudControllerManager) -> anyhow::Result<()> {
     let offered = names(&provider(&[]));
     let is_known = |name: &str| offered.contains(&current(name)) || OTHERS.contains(&name);
@@ -28,7 +28,7 @@ pub(super) fn check(args: &CloudControllerManager) -> anyhow::Result<()> {
     }
 }
 
-/// The setting of the server for its certificate and key, both PEM.
+/// [`ServerConfig`] for a certificate and key, both PEM.
 pub(super) fn config(
     args: &CloudControllerManager,
     certificate: &str,
@@ -46,7 +46,7 @@ pub(super) fn config(
     Ok(Arc::new(config))
 }
 
-/// The suites of the flag; as in Go, an empty value is no list.
+/// Suites of the flag; as in Go, an empty value is no list.
 fn listed(args: &CloudControllerManager) -> &[String] {
     match args.tls_cipher_suites.iter().all(String::is_empty) {
         true => &[],
@@ -54,7 +54,8 @@ fn listed(args: &CloudControllerManager) -> &[String] {
     }
 }
 
-/// All suites of TLS 1.3, which cannot be chosen in Go, either, and those of TLS 1.2 that are listed, or all without a list.
+/// [`CryptoProvider`] with all suites of TLS 1.3, which cannot be chosen in Go, either, and the listed suites of TLS
+/// 1.2, or all without a list.
 fn provider(listed: &[String]) -> CryptoProvider {
     let mut provider = ring::default_provider();
     let is_listed = |name: &str| listed.iter().any(|listed| current(listed) == name);
@@ -65,14 +66,14 @@ fn provider(listed: &[String]) -> CryptoProvider {
     provider
 }
 
-/// The names of a provider's suites of TLS 1.2.
+/// Names of a [`CryptoProvider`]'s suites of TLS 1.2.
 fn names(provider: &CryptoProvider) -> Vec<&'static str> {
     let older = provider.cipher_suites.iter();
     let older = older.filter(|suite| suite.tls13().is_none());
     older.filter_map(|suite| suite.suite().as_str()).collect()
 }
 
-/// TLS 1.2 only if nothing forbids it, and if it has a suite.
+/// Versions of TLS; 1.2 only if not forbidden, and with a suite.
 fn versions(
     args: &CloudControllerManager,
     provider: &CryptoProvider,
@@ -84,7 +85,7 @@ fn versions(
     }
 }
 
-/// The name of today for one of the two that Go had before RFC 7905 was out, and that Kubernetes still takes.
+/// Current name for one of the two names that Go had before RFC 7905, still accepted by Kubernetes.
 fn current(name: &str) -> &str {
     match name {
         "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
@@ -93,8 +94,8 @@ fn current(name: &str) -> &str {
     }
 }
 
-/// The other suites that Go knows: those of TLS 1.3, which are always on, and those that this server does not have, so that
-/// listing them adds nothing.
+/// Other suites known to Go: the suites of TLS 1.3, always on, and suites missing in this server, without an effect in
+/// a list.
 const OTHERS: &[&str] = &[
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",

@@ -1,10 +1,10 @@
-//! Words of bash, which are split at `@`, `=` and `:`, too.
+//! Words of bash, split at `@`, `=` and `:`, too.
 
 use std::ffi::OsString;
 
 use crate::environment::Environment;
 
-/// Part of the current word that stands before the cursor.
+/// Part of the current word before the cursor.
 const WORD: &str = "FERROSTACK_COMPLETE_WORD";
 
 /// Script for bash 4.4 and later.
@@ -17,7 +17,7 @@ pub(super) const SCRIPT: &str = r#"_ferrostack() {
 complete -o bashdefault -o nosort -F _ferrostack ferrostack
 "#;
 
-/// Candidates, one in a line, without what bash keeps of the word.
+/// Candidates, one in a line, without the part of the word that bash keeps.
 pub(super) fn answer(words: &[OsString], environment: &Environment) -> Vec<u8> {
     let typed = environment.variable(WORD).unwrap_or_default();
     let (words, kept) = whole(words, typed);
@@ -31,7 +31,7 @@ pub(super) fn answer(words: &[OsString], environment: &Environment) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Words as the program would get them, the last one as far as `typed`; and the beginning of the last one that bash keeps.
+/// Words as for the program, the last one up to `typed`; and the beginning of the last one that bash keeps.
 fn whole(words: &[OsString], typed: &str) -> (Vec<OsString>, String) {
     // Bash splits words at `@`, too, and yet counts it among what is completed (`rl_special_prefixes` of readline).
     match typed.strip_prefix('@') {
@@ -82,7 +82,7 @@ fn is_separator(word: &OsString) -> bool {
     !text.is_empty() && text.chars().all(|c| matches!(c, '@' | '=' | ':'))
 }
 
-/// A word that bash takes as it is.
+/// Word that bash takes literally.
 fn escaped(word: &str) -> String {
     let mut text = String::new();
     for c in word.chars().filter(|c| !c.is_control()) {

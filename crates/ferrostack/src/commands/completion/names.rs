@@ -1,4 +1,4 @@
-//! Names for the arguments that take one: of the API server, of clouds.yaml, of kubeconfig files, and of this program.
+//! Names for arguments: of the API server, of clouds.yaml, of kubeconfig files, and of this program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -17,29 +17,29 @@ use crate::commands::{docs, generate};
 use crate::connect;
 use crate::environment::Environment;
 
-/// Time that an API server has for all of an answer: a user waits for it in the middle of a line.
+/// Timeout for all responses of an API server: a user waits in the middle of a line.
 const TIME: Duration = Duration::from_secs(2);
-/// Objects of one page of a list, and the pages that are read at most.
+/// Objects of one page of a list, and the maximum of pages.
 const PAGE: u32 = 500;
 const PAGES: usize = 10;
-/// Candidates at most.
+/// Maximum of candidates.
 const CANDIDATES: usize = 500;
-/// Letters of a name at most.
+/// Maximum length of a name.
 const LETTERS: usize = 253;
-/// Kinds that `rollout` knows, each with its short name.
+/// [`Kind`]s of `rollout`, each with its short name.
 const ROLLOUTS: [(Kind, &str); 2] = [
     (Kind::MachineDeployment, "md"),
     (Kind::KubeadmControlPlane, "kcp"),
 ];
 
-/// Source of the names that an argument takes.
+/// Source of the names for an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// Clusters of a namespace.
     Clusters,
     /// Clusters, and objects of the other kinds as `kind/name`.
     Objects,
-    /// Objects that roll machines out, as `kind/name`.
+    /// Objects with a rollout, as `kind/name`.
     Rollouts,
     /// MachineDeployments, as `machinedeployment/name`.
     Deployments,
@@ -61,7 +61,7 @@ pub(super) enum Source {
     Nothing,
 }
 
-/// Words before the cursor, and the environment in which they are read.
+/// Words before the cursor, and the [`Environment`] for reading them.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     words: Arc<Vec<String>>,
@@ -77,7 +77,7 @@ impl Names {
         }
     }
 
-    /// Names of `source` that begin with `current`; none if something is wrong.
+    /// Names of `source` with the prefix `current`; none after an error.
     pub(super) fn candidates(&self, source: Source, current: &OsStr) -> Vec<CompletionCandidate> {
         let current = current.to_str().unwrap_or_default();
         let mut names = self.names(source, current).unwrap_or_default();
@@ -126,7 +126,7 @@ impl Names {
         }
     }
 
-    /// Value of the first of the flags that stands before the cursor.
+    /// Value of the first of the flags before the cursor.
     fn value(&self, flags: &[&str]) -> Option<String> {
         let before = self.words.split_last()?.1;
         for (index, word) in before.iter().enumerate() {
@@ -162,8 +162,8 @@ impl Names {
         namespace.unwrap_or_else(|| "default".to_owned())
     }
 
-    /// Kinds with a slash, clusters, or objects of the kind that is written already: `machine/`, or `machine` before the
-    /// current word.
+    /// Kinds with a slash, clusters, or objects of the kind in the line: `machine/`, or `machine` before the current
+    /// word.
     fn objects(&self, current: &str) -> anyhow::Result<Vec<String>> {
         let kind_of = |word: &str| {
             let word = word.to_ascii_lowercase();
@@ -187,7 +187,7 @@ impl Names {
         Ok(names)
     }
 
-    /// Objects of kinds, each with the name of its kind, or with the short one if that is written already.
+    /// Objects of [`Kind`]s, each with the name of its kind, or with the short name if already used in the line.
     fn rollouts(&self, kinds: &[(Kind, &str)], current: &str) -> anyhow::Result<Vec<String>> {
         let written = current.split_once('/').map(|(word, _)| word);
         let prefixed = kinds
@@ -201,7 +201,7 @@ impl Names {
         self.of_kinds(wanted.collect())
     }
 
-    /// Names of the objects of kinds in the namespace, each with a prefix.
+    /// Names of the objects of [`Kind`]s in the namespace, each with a prefix.
     fn of_kinds(&self, kinds: Vec<(Kind, String)>) -> anyhow::Result<Vec<String>> {
         self.in_time(|names| async move {
             let client = connect::unasked(&names.server(), &names.environment).await?;
@@ -217,7 +217,7 @@ impl Names {
         })
     }
 
-    /// Options of the service that is written, in the release that is written or the default one.
+    /// Options of the service in the line, in the release of the line or the default one.
     fn options(&self) -> Vec<String> {
         let release = self.value(&["--release"]);
         let release = release.and_then(|name| deployer::Release::named(&name));
@@ -231,7 +231,7 @@ impl Names {
             .collect()
     }
 
-    /// Result of a request, if it is there in time.
+    /// Result of a request, if in time.
     fn in_time<F>(
         &self,
         request: impl FnOnce(Self) -> F + Send + 'static,
@@ -252,7 +252,7 @@ impl Names {
     }
 }
 
-/// Names of the objects of a list, of the first pages of it.
+/// Names of the objects of a list, from its first pages.
 async fn listed(api: &Api<DynamicObject>) -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     let mut params = ListParams::default().limit(PAGE);
@@ -268,7 +268,7 @@ async fn listed(api: &Api<DynamicObject>) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// True for a name that a shell and a terminal read as letters, and that is no flag.
+/// True for a name of plain letters to a shell and a terminal, and no flag.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./@:+,=%".contains(c);
     name.len() <= LETTERS && !name.starts_with('-') && name.chars().all(is_plain)

@@ -1,4 +1,4 @@
-//! `csi check`: what is wrong with the storage of a cluster, in cloud.conf, in the cloud and in the cluster.
+//! `csi check`: problems of a cluster's storage, in cloud.conf, in the cloud and in the cluster.
 
 mod finding;
 mod observed;
@@ -20,10 +20,10 @@ use crate::commands::cloud_controller_manager::files;
 use crate::connect;
 use crate::environment::Environment;
 
-/// The exit status when something is wrong.
+/// Exit status after errors.
 const WRONG: u8 = 2;
 
-/// Prints what is wrong. The exit status is 2 if there are errors; warnings alone are none.
+/// Prints problems. The exit status is 2 after errors; warnings alone do not count.
 pub(crate) async fn run(
     args: &CsiCheck,
     environment: &Environment,
@@ -50,7 +50,7 @@ async fn of_cluster(
     })
 }
 
-/// Findings, as read now.
+/// [`Finding`]s, as read now.
 async fn found(
     args: &CsiCheck,
     client: &Client,

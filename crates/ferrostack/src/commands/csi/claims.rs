@@ -1,4 +1,4 @@
-//! `--pvc-annotations`: the claims of the cluster.
+//! `--pvc-annotations`: claims of the cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::cluster::Place;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
 
-/// Claims as the API server has them. Nothing is kept: each is read when a volume is made for it.
+/// Claims as stored in the API server. Nothing is cached: each claim is read when its volume is made.
 struct Cluster(kube::Client);
 
 impl fmt::Debug for Cluster {
@@ -24,7 +24,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// The claims, if the flags ask for them. The API server is not asked before there is a volume to be made.
+/// [`Claims`], if requested by the flags. The API server is not contacted before a volume is to be made.
 pub(super) async fn of(
     args: &CinderCsiPlugin,
     environment: &Environment,

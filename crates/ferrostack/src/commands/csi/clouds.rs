@@ -1,4 +1,4 @@
-//! cloud.conf of the driver, and the clouds that it serves.
+//! cloud.conf of the driver, and its clouds.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,14 +16,14 @@ use crate::cli::CinderCsiPlugin;
 use crate::commands::cloud_controller_manager::files;
 use crate::environment::Environment;
 
-/// Which files are read, and which of their clouds.
+/// Files to read, and the clouds to use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Files<'a> {
     /// `--cloud-config`.
     pub(super) paths: &'a [PathBuf],
     /// `--cloud-name`; none for `[Global]`.
     pub(super) names: &'a [String],
-    /// True if the clouds are needed. Without them, files that are not there are left out, as by the Go driver.
+    /// True if the clouds are needed. Otherwise missing files are left out, as by the Go driver.
     pub(super) controller: bool,
 }
 
@@ -41,11 +41,11 @@ impl<'a> From<&'a CinderCsiPlugin> for Files<'a> {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) conf: CloudConf,
-    /// The clouds of `--cloud-name`, by name; none without the controller service.
+    /// Clouds of `--cloud-name`, by name; none without the controller service.
     pub(super) clouds: Vec<NamedCloud>,
-    /// Errors in the files that can be used.
+    /// Errors in usable files.
     pub(super) findings: Vec<Finding>,
-    /// The files that are not there.
+    /// Missing files.
     missing: Vec<PathBuf>,
 }
 
@@ -62,7 +62,7 @@ impl Loaded {
         missing.chain(findings).collect()
     }
 
-    /// Settings that take effect at a start only, to be compared.
+    /// Settings that take effect at a start only, for comparison.
     pub(super) fn settings(&self) -> (BlockStorage, Metadata) {
         (self.conf.block_storage.clone(), self.conf.metadata.clone())
     }
@@ -113,7 +113,7 @@ fn cannot_read(file: &Path) -> String {
     format!("--cloud-config: cannot read {}", file.display())
 }
 
-/// The clouds of `--cloud-name`, each with its CA.
+/// [`NamedCloud`]s of `--cloud-name`, each with its CA.
 fn clouds(
     names: &[String],
     conf: &CloudConf,
@@ -149,7 +149,7 @@ fn clouds(
     clouds.collect()
 }
 
-/// The section of a cloud.
+/// Section of a cloud.
 pub(super) fn section(name: &str) -> String {
     match name {
         "" => "[Global]".to_owned(),
@@ -157,7 +157,8 @@ pub(super) fn section(name: &str) -> String {
     }
 }
 
-/// The sessions and lists of the clouds, whose requests are counted, also under the names of the Go driver.
+/// [`CloudPool`] with the sessions and lists of the clouds; requests are counted, also under the names of the Go
+/// driver.
 pub(super) fn pool(args: &CinderCsiPlugin, loaded: &Loaded, metrics: &Metrics) -> CloudPool {
     let go = GoMetrics::default();
     let requests = openstack::Metrics::with_hook(go.hook());

@@ -1,4 +1,4 @@
-//! The cluster whose volumes the driver makes: that of the flags, or else of `KUBECONFIG`, or else of the pod.
+//! Cluster of the driver's volumes: the cluster of the flags, or else of `KUBECONFIG`, or else of the pod.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::commands::manager;
 use crate::connect;
 use crate::environment::Environment;
 
-/// The flags that name it.
+/// Flags with the cluster.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     kubeconfig: Option<PathBuf>,
@@ -40,10 +40,10 @@ impl Place {
                 .any(|name| environment.non_empty(name).is_some())
     }
 
-    /// A client of the cluster, which is not asked anything.
+    /// [`Client`] of the cluster, without a request.
     ///
     /// # Errors
-    /// No cluster is named, or the kubeconfig cannot be used.
+    /// If no cluster is given, or the kubeconfig cannot be used.
     pub(super) async fn client(&self, environment: &Environment) -> anyhow::Result<Client> {
         let mut config = manager::config(
             self.kubeconfig.as_deref(),

@@ -1,4 +1,4 @@
-//! The identity of the cluster: the uid of its namespace kube-system.
+//! Identity of the cluster: the uid of its namespace kube-system.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 use super::cluster::Place;
 use crate::environment::Environment;
 
-/// The pause after an attempt to read it.
+/// Pause after an attempt to read the uid.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The uid of the namespace kube-system. It is never empty.
+/// Uid of the namespace kube-system, never empty.
 pub(super) async fn uid(client: &Client) -> anyhow::Result<String> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let namespace = namespaces.get("kube-system").await;
@@ -26,8 +26,8 @@ pub(super) async fn uid(client: &Client) -> anyhow::Result<String> {
     }
 }
 
-/// Makes the uid known to the driver, if there is a cluster to ask. Volumes that are created before have none, which only makes
-/// them harder to tell from another cluster's.
+/// Tells the driver the uid, if the cluster can be read. Volumes created before have none, and are only harder to tell
+/// from another cluster's.
 pub(super) async fn learn(
     known: ClusterUid,
     place: Place,

@@ -1,4 +1,4 @@
-//! Lists of a cluster's objects, of which some are of CRDs that need not be installed.
+//! Lists of a cluster's objects, some of optional CRDs.
 
 use std::fmt::Debug;
 
@@ -21,7 +21,7 @@ where
     Ok(listed.items)
 }
 
-/// All objects of a kind of a CRD, in the first of these versions that is served; none where no version is.
+/// All objects of a CRD's kind, in the first served one of these versions; none if no version is served.
 pub(crate) async fn of_crd(
     client: &Client,
     group: &str,

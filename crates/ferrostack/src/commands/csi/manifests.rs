@@ -20,13 +20,13 @@ const FILES: [&str; 4] = [
     include_str!("../../../../../config/csi/node.yaml"),
 ];
 
-/// The flag of the controller's driver, after which another one is added.
+/// Flag of the controller's driver before added flags.
 const LAST_FLAG: &str = "        - --provide-node-service=false\n";
-/// The flag of the driver on nodes, after which others are added.
+/// Flag of the driver on nodes before added flags.
 const LAST_FLAG_OF_NODES: &str = "        - --provide-controller-service=false\n";
 const PVC_ANNOTATIONS: &str = "        - --pvc-annotations=true\n";
 
-/// The sidecars of the controller: their names in the chart, and those of their containers.
+/// Sidecars of the controller: names in the chart, and names of containers.
 const SIDECARS: [(&str, &str); 4] = [
     ("attacher", "csi-attacher"),
     ("provisioner", "csi-provisioner"),
@@ -34,9 +34,9 @@ const SIDECARS: [(&str, &str); 4] = [
     ("resizer", "csi-resizer"),
 ];
 
-/// The manifests, as one YAML stream. If a cloud of a clouds.yaml is given, they include the Secret `cloud-config` with
-/// the credentials of that cloud, which the cloud controller manager reads as well. Of the values of the Go driver's chart,
-/// `note` tells which mean nothing here.
+/// Manifests, as one YAML stream; with a cloud of a clouds.yaml, including the Secret `cloud-config` with the
+/// credentials of the cloud, also read by the cloud controller manager. `note` reports values of the Go driver's chart
+/// without an effect.
 pub(crate) fn render(
     args: &GenerateCsi,
     environment: &Environment,
@@ -77,7 +77,7 @@ pub(crate) fn render(
     Ok(SecretString::from(documents.join("---\n")))
 }
 
-/// The documents of `files` with the values of a file.
+/// Documents of `files` with the [`Values`](values::Values) of a file.
 fn changed(
     file: &Path,
     files: &[String],

@@ -1,7 +1,8 @@
-//! `csi orphans`: what a cluster has left behind in the cloud.
+//! `csi orphans`: resources of a cluster left behind in the cloud.
 //!
-//! An orphan carries the cluster's mark in its metadata ([`csi::owner`]), and no object of the cluster names it, nor is it being
-//! created for one. What carries the mark of another cluster, or none, is not looked at further, whatever its name is.
+//! An orphan has the cluster's mark in the metadata ([`csi::owner`]), without an object of the cluster that names the
+//! orphan or waits for the creation. Resources with the mark of another cluster, or without one, are ignored, whatever
+//! the name.
 
 mod claimed;
 mod delete;
@@ -31,7 +32,7 @@ use crate::commands::cloud_controller_manager::files;
 use crate::connect;
 use crate::environment::Environment;
 
-/// Prints orphans, and deletes them if the flags and the answer to a question say so.
+/// Prints [`Orphan`]s, and deletes the orphans if the flags and the answer to a question allow a deletion.
 pub(crate) async fn run(
     args: &CsiOrphans,
     environment: &Environment,
@@ -89,7 +90,7 @@ async fn of_cluster(
     }
 }
 
-/// A session for each cloud, by name.
+/// [`Session`] for each cloud, by name.
 async fn sessions(
     args: &CsiOrphans,
     environment: &Environment,
@@ -113,7 +114,7 @@ async fn sessions(
     Ok(sessions)
 }
 
-/// The orphans, in the order in which they are deleted.
+/// [`Orphan`]s, in the order of deletion.
 async fn orphans(
     sessions: &BTreeMap<String, Session>,
     client: &Client,
@@ -142,7 +143,7 @@ async fn orphans(
     Ok(orphans)
 }
 
-/// True if the user wants them deleted.
+/// True if the user confirms the deletion.
 async fn is_wanted(
     args: &CsiOrphans,
     orphans: &[Orphan],

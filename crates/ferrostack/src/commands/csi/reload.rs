@@ -1,4 +1,4 @@
-//! cloud.conf, and the files that it refers to, read again while the driver runs.
+//! cloud.conf, and the files named there, read again while the driver runs.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use super::clouds;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
 
-/// The interval in which the files are read.
+/// Interval between two reads of the files.
 pub(super) const EVERY: Duration = Duration::from_secs(10);
 
-/// Gives the driver the clouds and credentials of files that have changed. Files that are wrong change nothing, and neither
-/// do other keys before a restart: both are in the log.
+/// Passes clouds and credentials from changed files to the driver. Invalid files change nothing, and neither do other
+/// keys before a restart: both are logged.
 pub(super) async fn watch(
     args: &CinderCsiPlugin,
     environment: &Environment,

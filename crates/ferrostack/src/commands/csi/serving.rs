@@ -17,12 +17,12 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{CinderCsiPlugin, Listen};
 use crate::serve;
 
-/// How long the socket may take to answer.
+/// Timeout for a response on the socket.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The limit of the answer in bytes.
+/// Limit of the response in bytes.
 const LARGEST: usize = 1 << 16;
 
-/// Serves `/healthz` and `/metrics` where the flags say, until `stop`.
+/// Serves `/healthz` and `/metrics` at the addresses of the flags, until `stop`.
 pub(super) async fn serve(
     args: &CinderCsiPlugin,
     socket: &Endpoint,
@@ -40,7 +40,8 @@ pub(super) async fn serve(
     serve::plain("health", port, health, stop, say).await
 }
 
-/// 200 if the socket answers, ready or not: it is the cloud that is not ready, which a restart does not help.
+/// Router of health: 200 after any response on the socket, ready or not, since a restart does not help an unready
+/// cloud.
 fn health(endpoint: Endpoint) -> Router {
     let answer = move || {
         let endpoint = endpoint.clone();

@@ -1,4 +1,4 @@
-//! `delete cluster --dry-run`: what would be deleted, by the functions of the finalizer.
+//! `delete cluster --dry-run`: objects and resources to delete, by the functions of the finalizer.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use terminal::counted;
 
 use crate::commands::audit::{self, thing::Form};
 
-/// The objects that go, and what of the cloud goes and stays.
+/// Objects and resources of the cloud to delete, and resources that stay.
 pub(super) async fn text(
     client: &Client,
     snapshot: &Snapshot,

@@ -1,4 +1,4 @@
-//! `delete` with flags that name providers: deletes what `init` has installed.
+//! `delete` with flags for providers: deletes the objects of `init`.
 
 use installer::uninstall::{self, Options};
 

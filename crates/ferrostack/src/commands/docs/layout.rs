@@ -1,9 +1,9 @@
-//! Markdown for a terminal: paragraphs are wrapped, code and tables stay as they are.
+//! Markdown for a terminal: paragraphs are wrapped, code and tables stay unchanged.
 
 /// The width above which paragraphs are hard to read.
 const WIDEST: usize = 100;
 
-/// `text` with paragraphs of at most `columns` characters; as it is where the output is no terminal.
+/// `text` with paragraphs of at most `columns` characters; unchanged without a terminal.
 pub(super) fn laid_out(text: &str, columns: Option<usize>) -> String {
     let Some(width) = columns.map(|columns| columns.clamp(20, WIDEST)) else {
         return text.to_owned();
@@ -40,7 +40,7 @@ pub(super) fn laid_out(text: &str, columns: Option<usize>) -> String {
     laid_out
 }
 
-/// Adds a paragraph in lines of at most `width` characters; those after the first are indented as an item's text.
+/// Adds a paragraph in lines of at most `width` characters; lines after the first are indented as an item's text.
 fn wrap(text: &mut String, paragraph: &str, width: usize) {
     if paragraph.is_empty() {
         return;

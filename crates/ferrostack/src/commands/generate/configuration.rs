@@ -1,4 +1,4 @@
-//! The configuration file of clusterctl: variables, and what is for clusterctl alone.
+//! Configuration file of clusterctl: variables, and settings for clusterctl alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,19 +7,19 @@ use serde::Deserializer;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-/// What a file says.
+/// Content of a file.
 #[derive(Debug, Default)]
 pub(super) struct Configuration {
-    /// The values of variables, with the text that the file has: `0755` and `1e3` are no other numbers.
+    /// Values of variables, with the text of the file: `0755` and `1e3` are no other numbers.
     pub(super) values: BTreeMap<String, String>,
-    /// Sentences about what has no effect.
+    /// Sentences about settings without an effect.
     pub(super) without_effect: Vec<String>,
 }
 
 /// Reads a file.
 ///
 /// # Errors
-/// When it is not YAML.
+/// If the text is not YAML.
 pub(super) fn read(text: &str) -> Result<Configuration, String> {
     let problem = |error: serde_saphyr::Error| error.without_snippet().to_string();
     let document: Value = serde_saphyr::from_str(text).map_err(problem)?;
@@ -55,7 +55,7 @@ pub(super) fn read(text: &str) -> Result<Configuration, String> {
     })
 }
 
-/// What the file says to clusterctl alone, and why it has no effect here.
+/// Settings of the file for clusterctl alone, and why these have no effect here.
 fn without_effect(values: &Value) -> Vec<String> {
     const KNOWN: [(&str, &str); 4] = [
         (

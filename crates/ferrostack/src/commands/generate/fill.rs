@@ -1,5 +1,5 @@
-//! Fills in the variables of a template from a cloud: what follows from it is set and reported, what does not is asked in
-//! a terminal, or else an error lists the choices.
+//! Fills in the variables of a template from a cloud: values that follow from the cloud are set and reported, for
+//! others a terminal is asked, or else an error lists the choices.
 
 use std::fmt::Write;
 
@@ -15,16 +15,16 @@ use crate::cli::ClusterOptions;
 use crate::cloud::credentials;
 use crate::connect::quoted_text;
 
-/// The variables whose values come from clouds.yaml; they are secrets, or follow from the flag that names the cloud.
+/// Variables with values from clouds.yaml: secrets, or values that follow from the flag with the cloud.
 const CREDENTIALS: [&str; 3] = [
     "OPENSTACK_CLOUD",
     "OPENSTACK_CLOUD_YAML_B64",
     "OPENSTACK_CLOUD_CACERT_B64",
 ];
-/// The most choices that an error lists for one variable.
+/// Maximum of choices in an error for one variable.
 const MOST: usize = 12;
 
-/// What was filled in, and what was not.
+/// Filled variables, and open ones.
 #[derive(Debug)]
 pub(crate) struct Filled {
     cloud: String,
@@ -34,7 +34,7 @@ pub(crate) struct Filled {
 }
 
 impl Filled {
-    /// Fails with the choices for what could not be decided.
+    /// Fails with the [`Choices`] for undecided variables.
     pub(crate) fn ensure_decided(&self) -> anyhow::Result<()> {
         if !self.open.is_empty() {
             bail!("{}", undecided(&self.cloud, &self.open));
@@ -43,7 +43,7 @@ impl Filled {
     }
 }
 
-/// Fills in what `source` lacks from the cloud. `asks` is whether somebody can answer questions.
+/// Fills the gaps of `source` from the cloud. `asks` is true if a user can answer questions.
 pub(crate) async fn from_cloud(
     source: &mut Source,
     config: &CloudConfig,
@@ -101,7 +101,7 @@ pub(crate) async fn from_cloud(
     Ok(filled)
 }
 
-/// The newest Kubernetes version of which there is an image, where nobody says which one: no other choice has an order.
+/// Newest Kubernetes version with an image, if no version is given: no other choice has an order.
 fn newest(variable: &str, choices: &Choices) -> Option<(String, String)> {
     let (version, _) = choices
         .values
@@ -114,8 +114,8 @@ fn newest(variable: &str, choices: &Choices) -> Option<(String, String)> {
     Some((version.clone(), why))
 }
 
-/// Whether the default in the template is what the cloud has, so that nobody is asked. A name server need not be one of the
-/// cloud's.
+/// True if the default in the template exists in the cloud, so that no question is needed. A name server need not be
+/// one of the cloud's.
 fn default_fits(source: &Source, variable: &str, choices: &Choices) -> bool {
     let Some(default) = source.default(variable) else {
         return false;
@@ -125,8 +125,8 @@ fn default_fits(source: &Source, variable: &str, choices: &Choices) -> bool {
     is_open || choices.values.iter().any(|(value, _)| value == default)
 }
 
-/// Fills in the credentials. If the user has set the content of clouds.yaml, only what lacks beside it; otherwise the name
-/// of the cloud is that of the entry, too.
+/// Fills in the credentials. If the user has set the content of clouds.yaml, only the missing values beside it;
+/// otherwise the name of the cloud is taken from the entry, too.
 fn take_credentials(source: &mut Source, config: &CloudConfig) {
     let without_clouds_file = source.value("OPENSTACK_CLOUD_YAML_B64").is_none();
     for (variable, value) in credentials(config) {
@@ -138,7 +138,7 @@ fn take_credentials(source: &mut Source, config: &CloudConfig) {
     }
 }
 
-/// The error for what cannot be decided without an answer.
+/// Error for variables that cannot be decided without an answer.
 fn undecided(cloud: &str, open: &[(&str, Choices)]) -> String {
     let mut text =
         format!("cloud `{cloud}` leaves a choice: set these variables, or answer in a terminal");
@@ -165,8 +165,8 @@ fn undecided(cloud: &str, open: &[(&str, Choices)]) -> String {
     text
 }
 
-/// The command line that gives the same result without a question: `command` are its words up to the name of the
-/// cluster, `from` are the flags that name the cloud.
+/// Command line with the same result without a question: `command` has its words up to the name of the cluster, `from`
+/// the flags with the cloud.
 pub(crate) fn to_repeat(
     source: &Source,
     options: &ClusterOptions,

@@ -25,7 +25,7 @@ const OF_THE_CLUSTER: [&str; 21] = [
     "VolumeAttachment",
 ];
 
-/// Sets the namespace of every document whose object has one, as `clusterctl generate -n` does.
+/// Sets the namespace of every document with a namespaced object, as `clusterctl generate -n` does.
 pub(super) fn set(name: &str, text: &str, namespace: &str) -> anyhow::Result<String> {
     let mut parts = Vec::new();
     for mut document in manifest::read(name, text)? {

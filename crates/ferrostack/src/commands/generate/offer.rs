@@ -1,4 +1,4 @@
-//! What a cloud offers for the variables of a cluster template, and which of it is the obvious choice.
+//! Offers of a cloud for the variables of a cluster template, and the obvious choice among them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,9 +11,9 @@ use openstack::session::Session;
 
 use super::source::Source;
 
-/// The memory of a machine, in MiB, that kubeadm requires.
+/// Minimum memory of a machine, in MiB, for kubeadm.
 const LEAST_RAM: i64 = 2048;
-/// The processors that kubeadm requires of control plane machines.
+/// Minimum processors of control plane machines, for kubeadm.
 const LEAST_CPUS: i64 = 2;
 
 /// The image of the flavor `capi-v1beta1`.
@@ -22,20 +22,20 @@ const UPGRADE_FROM: &str = "OPENSTACK_IMAGE_NAME_UPGRADE_FROM";
 /// The image of the flavor `flatcar`.
 const FLATCAR: &str = "OPENSTACK_FLATCAR_IMAGE_NAME";
 
-/// The image of the flavor `flatcar-sysext`, which has no Kubernetes.
+/// Image of the flavor `flatcar-sysext`, without Kubernetes.
 const FLATCAR_ALONE: &str = "FLATCAR_IMAGE_NAME";
 
 /// The images with Kubernetes.
 const WITH_KUBERNETES: [&str; 3] = ["OPENSTACK_IMAGE_NAME", UPGRADE_FROM, FLATCAR];
 
-/// The external network by its identity, and by its name.
+/// External network by id, and by name.
 const EXTERNAL_ID: &str = "OPENSTACK_EXTERNAL_NETWORK_ID";
 const EXTERNAL_NAME: &str = "OPENSTACK_EXTERNAL_NETWORK_NAME";
 
-/// The name server of machines, which may be one outside of the cloud.
+/// Name server of machines, possibly outside of the cloud.
 pub(super) const NAME_SERVER: &str = "OPENSTACK_DNS_NAMESERVERS";
 
-/// The variables that a cloud has values for, in the order in which they depend on each other.
+/// Variables with values from a cloud, in the order of their dependencies.
 pub(super) const VARIABLES: [&str; 12] = [
     "KUBERNETES_VERSION",
     "OPENSTACK_IMAGE_NAME",
@@ -51,7 +51,7 @@ pub(super) const VARIABLES: [&str; 12] = [
     NAME_SERVER,
 ];
 
-/// The resources of a cloud, as far as variables lack values.
+/// Resources of a cloud, as far as variables lack values.
 #[derive(Debug, Default)]
 pub(super) struct Offer {
     pub(super) networks: Vec<Network>,
@@ -65,25 +65,25 @@ pub(super) struct Offer {
 /// The value for a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The obvious value, and why it is.
+    /// Obvious value, and the reason.
     Value { value: String, why: String },
-    /// None is obvious: what to choose from, the likeliest first.
+    /// No obvious value: the choices, the likeliest first.
     Choices(Choices),
 }
 
-/// What to choose a value from.
+/// Possible values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choices {
-    /// What is chosen, such as `Kubernetes version`.
+    /// Name of the choice, such as `Kubernetes version`.
     pub(super) what: &'static str,
-    /// Why it is not decided.
+    /// Reason why nothing is decided.
     pub(super) why: String,
     /// Values, each with a description.
     pub(super) values: Vec<(String, String)>,
 }
 
 impl Offer {
-    /// Reads what the variables of `source` lack, and nothing else.
+    /// Reads the resources for missing variables of `source`, and no others.
     pub(super) async fn read(session: &Session, source: &Source) -> openstack::Result<Self> {
         let mut offer = Self::default();
         let lacks = |variables: &[&str]| variables.iter().any(|variable| source.lacks(variable));
@@ -116,7 +116,7 @@ impl Offer {
         Ok(offer)
     }
 
-    /// The value for `variable`, which is one of [`VARIABLES`], beside those that `source` has already.
+    /// [`Decision`] for `variable`, one of [`VARIABLES`], beside the values in `source`.
     pub(super) fn decide(&self, variable: &str, source: &Source) -> Decision {
         match variable {
             // The machines fetch it, whatever the images are called.
@@ -168,7 +168,7 @@ impl Offer {
         )
     }
 
-    /// Images are selected by name, so that one of several with the same name cannot be.
+    /// [`Image`]s with a unique name: images are selected by name, so that one of several with the same name cannot be.
     fn unique_images(&self) -> impl Iterator<Item = &Image> {
         let mut names: BTreeMap<&str, usize> = BTreeMap::new();
         for image in &self.images {
@@ -181,7 +181,7 @@ impl Offer {
             .filter(move |image| names.get(image.name.as_str()) == Some(&1))
     }
 
-    /// `what` is one of the images whose name `is` right.
+    /// [`Decision`] among the images whose name `is` right, called `what`.
     fn image(
         &self,
         what: &'static str,
@@ -214,8 +214,8 @@ impl Offer {
         })
     }
 
-    /// Flatcar as it is published. An image with a Kubernetes version in its name has kubeadm, which would be in the way of
-    /// the one that the machine fetches.
+    /// Decision for Flatcar as published. An image with a Kubernetes version in its name has kubeadm, in conflict with
+    /// the kubeadm fetched by the machine.
     fn flatcar(&self) -> Decision {
         let images = self.unique_images();
         let images = images.filter(|it| is_flatcar(&it.name) && version_in(&it.name).is_none());
@@ -231,7 +231,7 @@ impl Offer {
         )
     }
 
-    /// `select` is how a network is named; networks that it does not tell apart cannot be selected.
+    /// Decision about a [`Network`], named by `select`; networks with equal names cannot be selected.
     fn network(&self, select: impl Fn(&Network) -> String) -> Decision {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for network in &self.networks {
@@ -330,7 +330,7 @@ impl Offer {
         }
     }
 
-    /// The name servers of existing subnets work for machines, as a rule.
+    /// Decision about the name server: name servers of existing subnets usually work for machines.
     fn nameserver(&self) -> Decision {
         let mut found: BTreeMap<&str, usize> = BTreeMap::new();
         for server in self
@@ -371,7 +371,7 @@ fn none(what: &'static str, why: &str) -> Decision {
     })
 }
 
-/// The only value, or a choice among all.
+/// [`Decision`] for the only value, or a choice among all.
 fn one_of(
     what: &'static str,
     mut values: Vec<(String, String)>,

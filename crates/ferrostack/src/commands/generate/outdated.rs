@@ -1,11 +1,11 @@
-//! Versions in templates that are gone: what to write instead.
+//! Removed versions in templates, with their replacement.
 
 use serde_json::Value;
 
 const CORE: &str = "cluster.x-k8s.io";
 const INFRASTRUCTURE: &str = "infrastructure.cluster.x-k8s.io";
 
-/// A sentence about each version of Cluster API or its OpenStack provider that no server has any more.
+/// Sentence about each removed version of Cluster API or the OpenStack provider.
 pub(crate) fn notes(name: &str, text: &str) -> Vec<String> {
     // What is no YAML is reported by whoever reads it.
     let parts = manifest::parts(name, text).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn notes(name: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether it is an alpha version of a kind that has later ones.
+/// True for an alpha version of a kind with later ones.
 fn is_gone(api_version: &str, object: &Value) -> bool {
     let Some((group, version)) = api_version.split_once('/') else {
         return false;

@@ -7,7 +7,7 @@ use api::printable;
 use super::offer::Choices;
 use crate::output;
 
-/// Asks for the value of a variable until it is one of the choices; `None` at the end of the input.
+/// Asks for the value of a variable until it is one of the [`Choices`]; `None` at the end of the input.
 pub(super) async fn ask(variable: &str, choices: &Choices) -> anyhow::Result<Option<String>> {
     let mut text = prompt(variable, choices);
     loop {
@@ -34,7 +34,7 @@ fn prompt(variable: &str, choices: &Choices) -> String {
     text
 }
 
-/// The value that a line of input means, or what to print before the next line is read.
+/// Value of a line of input, or a message before the next line.
 fn answer(line: &str, choices: &Choices) -> Result<String, String> {
     let line = line.trim();
     let value = |index: usize| choices.values.get(index).map(|(value, _)| value.clone());

@@ -1,4 +1,4 @@
-//! A template with the values of its variables, and where each value comes from.
+//! Template with the values of its variables, and the origin of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::cli::ClusterOptions;
 use crate::environment::Environment;
 use crate::source;
 
-/// The flavors, and the files that each consists of.
+/// Flavors, each with its files.
 const FLAVORS: [(&str, &[&str]); 7] = [
     ("default", &["cluster-template.yaml"]),
     ("without-lb", &["cluster-template-without-lb.yaml"]),
@@ -33,18 +33,18 @@ const FLAVORS: [(&str, &[&str]); 7] = [
     ("capi-v1beta1", &["cluster-template-capi-v1beta1.yaml"]),
 ];
 
-/// The flavor with a class and a cluster of it.
+/// Flavor with a class and a cluster of it.
 pub(crate) const TOPOLOGY: &str = "topology";
 /// The flavor with a class, and no cluster.
 pub(crate) const CLASS: &str = "clusterclass-dev-test";
 
-/// Flavors of cluster-api-provider-openstack that have another name here.
+/// Flavors of cluster-api-provider-openstack with another name here.
 const OTHERS: [(&str, &str); 2] = [
     ("development", "it is the flavor `topology` now"),
     ("external-cloud-provider", "it is the flavor `default` now"),
 ];
 
-/// Where the value of a variable comes from.
+/// Origin of the value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The argument NAME.
@@ -52,7 +52,7 @@ pub(crate) enum Origin {
     Flag(&'static str),
     Environment,
     File(PathBuf),
-    /// The cloud of this name, or its entry in clouds.yaml.
+    /// Cloud of this name, or entry in clouds.yaml.
     Cloud(String),
     /// An answer in the terminal.
     Answer,
@@ -79,29 +79,29 @@ struct Value {
     origin: Origin,
 }
 
-/// A variable of a template, for programs.
+/// Variable of a template, as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Variable {
     name: String,
     required: bool,
-    /// The value; for files in base64 only their length.
+    /// Value; for files in base64 only their length.
     value: Option<String>,
-    /// Where the value comes from.
+    /// Origin of the value.
     origin: Option<String>,
     /// The default in the template.
     default: Option<String>,
 }
 
-/// A template with its name for messages, and the values of its variables.
+/// Template with a name for messages, and the values of the variables.
 pub(crate) struct Source {
     pub(crate) name: String,
     template: Template,
     values: BTreeMap<String, Value>,
-    /// Sentences about what the configuration file says without an effect.
+    /// Sentences about settings of the configuration file without an effect.
     without_effect: Vec<String>,
 }
 
-/// The replicas that the documents of a kind in a template state as numbers.
+/// Number of replicas stated in the documents of a kind in a template.
 fn stated(template: &str, kind: &str) -> u32 {
     let is_of_kind = |document: &&str| {
         let mut lines = document.lines();
@@ -121,7 +121,7 @@ fn stated(template: &str, kind: &str) -> u32 {
 }
 
 impl Source {
-    /// A template with the values of environment and configuration file, in this order.
+    /// [`Source`] with the values of environment and configuration file, in this order.
     pub(crate) fn plain(
         text: Text,
         config: Option<&Path>,
@@ -147,7 +147,7 @@ impl Source {
         })
     }
 
-    /// The template of `text`, or else of the flavor in `options`, with the values of arguments, flags, environment and
+    /// [`Source`] of `text`, or else of the flavor in `options`, with the values of arguments, flags, environment and
     /// configuration file. `workers` and `control_planes` are the defaults of the counts.
     pub(crate) fn new(
         cluster: &str,
@@ -214,7 +214,7 @@ impl Source {
         Ok(source)
     }
 
-    /// What is to be said before anything that comes from the values.
+    /// Notes for the user, before anything based on the values.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
         let sentences = self.without_effect.iter();
         sentences.map(|sentence| format!("note: {sentence}"))
@@ -234,17 +234,17 @@ impl Source {
             .with_context(|| format!("template {}", self.name))
     }
 
-    /// The value of a variable, unless that is the default in the template.
+    /// Value of a variable, unless equal to the default in the template.
     pub(crate) fn value(&self, variable: &str) -> Option<&str> {
         self.values.get(variable).map(|value| value.text.as_str())
     }
 
-    /// Whether the template has the variable, and nothing sets it.
+    /// True for a variable in the template without a value.
     pub(crate) fn lacks(&self, variable: &str) -> bool {
         self.value(variable).is_none() && self.has(variable)
     }
 
-    /// Whether the template has the variable.
+    /// True for a variable in the template.
     pub(crate) fn has(&self, variable: &str) -> bool {
         self.template.variables().contains_key(variable)
     }
@@ -254,7 +254,7 @@ impl Source {
         self.template.variables().remove(variable).flatten()
     }
 
-    /// Whether a required variable has no value.
+    /// True if a required variable has no value.
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.missing().is_empty()
     }
@@ -283,7 +283,7 @@ impl Source {
         }
     }
 
-    /// The template's variables that have a value, in alphabetical order.
+    /// Variables of the template with a value, in alphabetical order.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &str, &Origin)> {
         let variables = self.template.variables();
         self.values
@@ -292,7 +292,7 @@ impl Source {
             .map(|(name, value)| (name.as_str(), value.text.as_str(), &value.origin))
     }
 
-    /// The variables for programs: as [`Self::list_variables`], without the values of files in base64.
+    /// [`Variable`]s for programs: as [`Self::list_variables`], without the values of files in base64.
     pub(crate) fn variables(&self) -> Vec<Variable> {
         let variables = self.template.variables().into_iter();
         variables
@@ -314,7 +314,7 @@ impl Source {
             .collect()
     }
 
-    /// The output of `--list-variables`: required variables first, then those with a default in the template.
+    /// Output of `--list-variables`: required variables first, then variables with a default in the template.
     pub(crate) fn list_variables(&self) -> String {
         let variables = self.template.variables();
         let width = variables.keys().map(|name| name.len()).max().unwrap_or(0);
@@ -344,7 +344,7 @@ impl Source {
     }
 }
 
-/// A value and its origin. Values in base64 are files with secrets.
+/// Value and its [`Origin`]. Values in base64 are files with secrets.
 fn row(name: &str, value: &str, origin: &Origin) -> String {
     let value = match value {
         "" => "\"\"".to_owned(),
@@ -360,7 +360,7 @@ fn printable(name: &str, value: &str) -> String {
     }
 }
 
-/// Checks that the flavor exists, and that the template and the configuration file can be parsed.
+/// Checks that the flavor exists, and parses the template and the configuration file.
 pub(crate) fn check(
     options: &ClusterOptions,
     text: Option<Text>,

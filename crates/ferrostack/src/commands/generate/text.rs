@@ -1,4 +1,4 @@
-//! Where the text of a template comes from: a file, standard input, a URL or a ConfigMap.
+//! Sources of a template's text: a file, standard input, a URL or a ConfigMap.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use operator::client::Api;
 use crate::cli::FromConfigMap;
 use crate::source;
 
-/// The text of a template, with its name for messages.
+/// Text of a template, with its name for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) name: String,

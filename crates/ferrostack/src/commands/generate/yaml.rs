@@ -9,8 +9,8 @@ use super::{text, variables};
 use crate::cli::GenerateYaml;
 use crate::environment::Environment;
 
-/// The text with the values of environment and configuration file, or the list of its variables. `note` prints what of the
-/// file has no effect.
+/// Text with the values of environment and configuration file, or the list of its variables. `note` prints settings of
+/// the file without an effect.
 pub(crate) async fn yaml(
     args: &GenerateYaml,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! `keystone-auth check`: what in a policy and in the files around it will not work.
+//! `keystone-auth check`: problems in a policy and in the files around it.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::tls;
 use crate::cli::KeystoneCheck;
 
-/// Lines on all files, and whether they can be used.
+/// Lines on all files, and true if all are usable.
 pub(crate) fn run(args: &KeystoneCheck) -> (String, bool) {
     let mut report = Report::default();
     report.of(args.policy.as_deref(), policy);
@@ -83,7 +83,7 @@ impl Report {
     }
 }
 
-/// A policy, by what either mode says of it.
+/// [`Findings`] about a policy, in both modes.
 fn policy(text: &str) -> Findings {
     let words =
         |found: &[keystone_auth::policy::Finding]| found.iter().map(ToString::to_string).collect();
@@ -119,7 +119,7 @@ fn sync(text: &str) -> Findings {
     }
 }
 
-/// The kubeconfig by which an API server reaches the webhook.
+/// [`Findings`] about the kubeconfig with which an API server reaches the webhook.
 fn kubeconfig(text: &str) -> Findings {
     let config = match yaml(text) {
         Ok(config) => config,
@@ -158,7 +158,7 @@ fn kubeconfig(text: &str) -> Findings {
     findings
 }
 
-/// The manifest of a kube-apiserver.
+/// [`Findings`] about the manifest of a kube-apiserver.
 fn apiserver(text: &str) -> Findings {
     let pod = match yaml(text) {
         Ok(pod) => pod,
@@ -220,7 +220,7 @@ fn apiserver(text: &str) -> Findings {
     findings
 }
 
-/// An AuthorizationConfiguration.
+/// [`Findings`] about an AuthorizationConfiguration.
 fn authorization(text: &str) -> Findings {
     let config = match yaml(text) {
         Ok(config) => config,

@@ -23,12 +23,12 @@ use crate::commands::manager;
 use crate::connect;
 use crate::environment::Environment;
 
-/// Where the Go program looks.
+/// Namespace of the ConfigMaps in the Go program.
 const NAMESPACE: &str = "kube-system";
-/// The wait before an API server that does not answer is asked again.
+/// Wait before the next request to an API server without a response.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// How the API server is found.
+/// Flags to find the API server.
 pub(super) struct Connection {
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
@@ -43,20 +43,20 @@ impl Connection {
     }
 }
 
-/// Takes the text, or says why it cannot be used.
+/// Takes over the text, or returns the reason why it is unusable.
 type Set = Box<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
 
-/// A ConfigMap, and what is done with its text.
+/// ConfigMap, and the function for its text.
 struct Source {
     name: String,
     key: &'static str,
     what: &'static str,
     apply: Set,
-    /// The version that was read last; empty if there was none.
+    /// Last version read; empty before the first.
     seen: Option<String>,
 }
 
-/// Follows the ConfigMaps that the flags name. The webhook does not wait for an API server, which may wait for it.
+/// Follows the ConfigMaps of the flags. The webhook does not wait for an API server, which may wait for the webhook.
 pub(super) fn follow(
     args: &KeystoneWebhook,
     environment: &Environment,
@@ -76,7 +76,7 @@ pub(super) fn follow(
     }
 }
 
-/// The API server, once it is there.
+/// API server, once it responds.
 async fn reached(connection: &Connection, environment: &Environment) -> Client {
     let mut failure = Failure::default();
     loop {
@@ -88,7 +88,7 @@ async fn reached(connection: &Connection, environment: &Environment) -> Client {
     }
 }
 
-/// Why nothing can be read, which is logged once.
+/// Reason why nothing can be read, logged once.
 #[derive(Default)]
 struct Failure(String);
 
@@ -110,7 +110,7 @@ pub(super) async fn connected(
     connect::connected(config, PROGRAM)
 }
 
-/// Takes over what the ConfigMap says, at first and after each change.
+/// Takes over the content of the ConfigMap, at first and after each change.
 async fn watch(client: &Client, mut source: Source, metrics: &Metrics) {
     let recorder = Recorder::new(client.clone(), PROGRAM);
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);

@@ -1,4 +1,4 @@
-//! Events about the webhook's own pod: files that cannot be used.
+//! Events about the webhook's own pod: unusable files.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::environment::Environment;
 
 /// The name in events and requests.
 pub(super) const PROGRAM: &str = "ferrostack-keystone-auth";
-/// The reason and the action of events about what is read.
+/// Reason and action of events about input.
 pub(super) const NOT_USABLE: &str = "NotUsable";
 pub(super) const READING: &str = "Reading";
-/// The variables with the pod's name, namespace and uid, which a Deployment sets.
+/// Variables with the pod's name, namespace and uid, set by a Deployment.
 const POD: [&str; 3] = ["POD_NAME", "POD_NAMESPACE", "POD_UID"];
-/// The most reports that wait.
+/// Maximum of waiting reports.
 const WAITING: usize = 16;
 
-/// Where reports go that become events, until `stop`: about the webhook's pod, if its variables say which one it is and the flags
-/// want an API server at all. Else, and while that cannot be reached, they are in the log alone.
+/// Recorder of reports, which become events until `stop`: about the webhook's pod, if the variables are set and the
+/// flags need an API server at all. Otherwise, and while the API server is unreachable, reports are only logged.
 pub(super) fn follow(
     args: &KeystoneWebhook,
     environment: &Environment,
@@ -78,7 +78,7 @@ fn pod(environment: &Environment) -> Option<ObjectReference> {
     })
 }
 
-/// True if ConfigMaps are read, or something is written: with files alone, no API server is asked for anything.
+/// True if ConfigMaps are read, or objects are written: with files alone, no API server is contacted.
 fn wants_an_api_server(args: &KeystoneWebhook) -> bool {
     let names = [&args.policy_configmap_name, &args.sync_configmap_name];
     let is_named = names.into_iter().flatten().any(|name| !name.is_empty());

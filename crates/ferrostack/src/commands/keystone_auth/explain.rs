@@ -1,4 +1,4 @@
-//! `keystone-auth explain`: what each rule of a policy says of a request.
+//! `keystone-auth explain`: effect of each rule of a policy on a request.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

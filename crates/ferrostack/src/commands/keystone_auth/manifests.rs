@@ -16,7 +16,7 @@ const DEPLOYMENT: &str = include_str!("../../../../../config/keystone-auth/deplo
 const STATIC_POD: &str = include_str!("../../../../../config/keystone-auth/static-pod.yaml");
 const AUTHORIZATION: &str = include_str!("../../../../../config/keystone-auth/authorization.yaml");
 
-/// The flag of the Deployment after which another one may follow.
+/// Flag of the Deployment before a further flag.
 const STRICT: &str = "        - --policy-mode=strict\n";
 /// Additions of `--prune`: the rights on namespaces, the flags, and the Secret with the service user.
 const NAMESPACES: &str = "  resources: [namespaces]\n  verbs: [get, create]\n";
@@ -27,12 +27,12 @@ const MOUNT: &str = "volumeMounts: [";
 const MOUNTED: &str =
     "volumeMounts: [{name: cloud-config, mountPath: /etc/keystone-auth, readOnly: true}, ";
 const VOLUME: &str = "      - name: cloud-config\n        secret:\n          secretName: keystone-auth-cloud-config\n          defaultMode: 0440\n";
-/// Where the manifests have the URL of Keystone.
+/// Placeholder of the manifests for the URL of Keystone.
 const URL: &str = "KEYSTONE_URL";
-/// Where an API server has its files.
+/// Directory of an API server for its files.
 const DIRECTORY: &str = "/etc/kubernetes/keystone-auth";
 
-/// The manifests, as one YAML stream. That of the Deployment has a certificate, for ten years, with its key.
+/// Manifests, as one YAML stream. The Deployment's stream has a certificate, for ten years, with its key.
 pub(crate) fn render(args: &GenerateKeystone) -> anyhow::Result<SecretString> {
     let url =
         normal_url(&args.keystone_url).map_err(|why| anyhow::anyhow!("--keystone-url: {why}"))?;

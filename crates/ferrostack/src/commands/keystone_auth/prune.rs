@@ -1,4 +1,4 @@
-//! Namespaces of projects that are gone: those that a login has made, and no others.
+//! Namespaces of deleted projects: only namespaces made by a login.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use super::sync::{MANAGED_BY, PROJECT};
 use crate::cli::{KeystoneWebhook, Prune};
 use crate::environment::Environment;
 
-/// The namespaces whose projects were gone at the last look, by uid.
+/// Namespaces whose projects were gone at the last look, by uid.
 type Gone = HashSet<String>;
 
-/// Looks again and again until `stop`, if `--prune` is given.
+/// Repeats the look until `stop`, if `--prune` is given.
 pub(super) fn follow(
     args: &KeystoneWebhook,
     environment: &Environment,
@@ -53,7 +53,7 @@ pub(super) fn follow(
     tokio::spawn(async move { stop.run_until_cancelled_owned(following).await });
 }
 
-/// Deletes the namespaces whose projects were gone at the last look, too; of the others, it is only said.
+/// Deletes namespaces whose projects were already gone at the last look; others are only logged.
 async fn look(
     client: &Client,
     session: &Session,
@@ -95,7 +95,7 @@ async fn look(
     Ok(())
 }
 
-/// Whoever may not read its own project, or gets none, knows nothing of others.
+/// Checks the rights: a user who cannot read the own project, or gets none, knows nothing of others.
 async fn check_rights(session: &Session, identity: &Identity) -> anyhow::Result<()> {
     let token = session.token().await.context("login of the service user")?;
     let Some(own) = &token.project_id else {
@@ -118,7 +118,7 @@ async fn exists(identity: &Identity, project: &str) -> anyhow::Result<bool> {
     }
 }
 
-/// Deletes the namespace if it is as it was seen, with its marks.
+/// Deletes the namespace if unchanged, with the marks, since the last read.
 async fn delete(api: &Api<Namespace>, namespace: &Namespace, uid: String) -> anyhow::Result<()> {
     let params = DeleteParams {
         preconditions: Some(Preconditions {

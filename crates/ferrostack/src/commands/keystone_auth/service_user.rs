@@ -1,4 +1,4 @@
-//! The service user of a cloud.conf, who asks Keystone about the tokens of others.
+//! Service user of a cloud.conf, who asks Keystone about the tokens of others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::environment::Environment;
 
 const FLAG: &str = "--cloud-config";
 
-/// The file and the cloud that it has at the start.
+/// File, and its cloud at the start.
 pub(super) struct ServiceUser {
     file: PathBuf,
     cloud: CloudConfig,
@@ -35,7 +35,7 @@ impl ServiceUser {
         })
     }
 
-    /// The authorities of Keystone that the file names.
+    /// Authorities of Keystone in the file.
     pub(super) fn authorities(&self) -> Option<PathBuf> {
         self.cloud.cacert.as_deref().map(PathBuf::from)
     }
@@ -56,7 +56,7 @@ impl ServiceUser {
         doubts
     }
 
-    /// Lets Keystone be asked by the service user, also by the one that the file has later.
+    /// Gives Keystone the service user of the file, and later ones after changes.
     pub(super) fn follow(
         self,
         keystone: &Arc<Http>,

@@ -22,22 +22,22 @@ use super::config_maps::{Connection, connected};
 use crate::cli::KeystoneWebhook;
 use crate::environment::Environment;
 
-/// Marks what is made here.
+/// Mark of objects made by this module.
 pub(super) const MANAGED_BY: (&str, &str) =
     ("app.kubernetes.io/managed-by", "ferrostack-keystone-auth");
-/// The ids of the user and of the project for whom it is made: they may be too long for a label.
+/// Annotations with the ids of the user and the project: these may be too long for a label.
 const USER: &str = "ferrostack.dev/keystone-user";
 pub(super) const PROJECT: &str = "ferrostack.dev/keystone-project";
 /// The group of RBAC.
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// The most logins that wait.
+/// Maximum of waiting logins.
 pub(super) const WAITING: usize = 1000;
-/// For how long what has been written is not looked at again.
+/// Time after a write without another look.
 const REST: Duration = Duration::from_secs(60);
-/// The most logins of which that is remembered.
+/// Maximum of remembered logins.
 const REMEMBERED: usize = 10_000;
 
-/// Writes what follows logins until `stop`. An API server that cannot be reached is tried again at the next login.
+/// Writes the objects for logins until `stop`. An unreachable API server is tried again at the next login.
 pub(super) fn follow(
     args: &KeystoneWebhook,
     environment: &Environment,
@@ -106,7 +106,7 @@ fn key(wanted: &Wanted) -> (String, String) {
     (wanted.project_id.clone(), user.unwrap_or_default())
 }
 
-/// Writes what is missing, and deletes what is not wanted any more; a second time, nothing.
+/// Writes missing objects, and deletes unwanted ones; idempotent.
 async fn write(client: &Client, wanted: &Wanted) -> anyhow::Result<()> {
     if wanted.create {
         let api: Api<Namespace> = Api::all(client.clone());
@@ -165,7 +165,7 @@ async fn write_bindings(
     Ok(())
 }
 
-/// Another replica of the webhook may have been first.
+/// Accepts an existing object, made by another replica of the webhook.
 fn accept_existing<K>(created: kube::Result<K>) -> kube::Result<()> {
     match created {
         Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),

@@ -1,4 +1,4 @@
-//! TLS of the webhook, with the certificate that its file has at the moment.
+//! TLS of the webhook, with the current certificate of its file.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ use rustls::{RootCertStore, ServerConfig};
 pub(super) struct Certificates(Arc<RwLock<Option<Arc<ServerConfig>>>>);
 
 impl Certificates {
-    /// Function that replaces the settings: takes certificate, key and, if clients need certificates, their authorities.
+    /// [`Apply`] function to replace the settings: takes certificate, key and, if clients need certificates, their
+    /// authorities.
     pub(super) fn replacing(&self) -> Apply {
         let current = Arc::clone(&self.0);
         Box::new(move |texts| {
@@ -37,17 +38,17 @@ impl Certificates {
         })
     }
 
-    /// The settings at the moment.
+    /// Current [`ServerConfig`].
     pub(super) fn current(&self) -> impl Fn() -> Option<Arc<ServerConfig>> + Send + Sync + 'static {
         let current = Arc::clone(&self.0);
         move || current.read().clone()
     }
 }
 
-/// The settings for a certificate and its key, all PEM.
+/// [`ServerConfig`] for a certificate and its key, all PEM.
 ///
 /// # Errors
-/// If a text cannot be read, or if key and certificate do not fit.
+/// If a text cannot be read, or if key and certificate do not match.
 pub(super) fn config(
     certificate: &str,
     key: &str,
@@ -81,7 +82,7 @@ pub(super) fn config(
     Ok(config)
 }
 
-/// Why clients refuse a certificate, in PEM, at this time; `None` if they do not.
+/// Reason why clients refuse a certificate, in PEM, at this time; `None` for a valid one.
 pub(super) fn out_of_time(certificate: &str, now: Timestamp) -> Option<String> {
     let leaf = CertificateDer::from_pem_slice(certificate.as_bytes()).ok()?;
     let (_, leaf) = x509_parser::parse_x509_certificate(&leaf).ok()?;

@@ -14,13 +14,13 @@ use crate::cli::Logs;
 use crate::connect;
 use crate::environment::Environment;
 
-/// A server and the credentials of those who may read its console.
+/// Server, and the credentials for its console.
 struct Server {
     id: String,
     identity: IdentityRef,
 }
 
-/// The last lines of the console, as many as are wanted.
+/// Last lines of the console, as many as requested.
 pub(super) async fn text(args: &Logs, environment: &Environment) -> anyhow::Result<String> {
     let asked = asked::parse(&args.object)?;
     let client = connect::client(&args.connect.server, environment).await?;

@@ -1,5 +1,5 @@
-//! The certificate of the webhooks: issued by the first manager and kept in a Secret that all managers follow, or in files that
-//! another program writes.
+//! Certificate of the webhooks: issued by the first manager and kept in a Secret for all managers, or in files of
+//! another program.
 
 pub(super) mod rotation;
 mod store;
@@ -20,12 +20,12 @@ use self::rotation::Step;
 use self::store::Store;
 use crate::pki;
 
-/// How often managers look whether the certificate has changed.
+/// Interval between checks for a changed certificate.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The longest file of a certificate or a key, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// A certificate with its key, both PEM.
+/// Certificate with its key, both PEM.
 pub(super) struct Pair {
     pub(super) certificate: String,
     pub(super) key: SecretString,
@@ -40,24 +40,24 @@ impl From<pki::Identity> for Pair {
     }
 }
 
-/// The content of the Secret.
+/// Content of the Secret.
 pub(super) struct Stored {
-    /// The certificates of all authorities that API servers are to accept, PEM.
+    /// Certificates of all authorities for API servers to accept, PEM.
     pub(super) authorities: String,
     pub(super) served: Pair,
-    /// The next one, which is not served before API servers accept it.
+    /// Next [`Pair`], not served before API servers accept it.
     pub(super) next: Option<Pair>,
 }
 
-/// Where the certificate comes from.
+/// Source of the certificate.
 pub(super) enum Source {
     Secret(Box<Store>),
-    /// A directory with `tls.crt` and `tls.key`. Who writes them tells API servers of the authority as well.
+    /// Directory with `tls.crt` and `tls.key`. The writer of these files also tells API servers the authority.
     Files(PathBuf),
 }
 
 impl Source {
-    /// The files of a directory, or else the Secret of the managers, which is made if it is not there.
+    /// Files of a directory, or else the Secret of the managers, made if missing.
     pub(super) async fn open(
         client: &Client,
         subset: &Subset,
@@ -73,7 +73,7 @@ impl Source {
         Ok(Self::Secret(Box::new(store)))
     }
 
-    /// The certificate that is to be served now.
+    /// [`Pair`] to serve now.
     async fn served(&self) -> anyhow::Result<Pair> {
         match self {
             Self::Secret(store) => Ok(store.read().await?.served),
@@ -84,7 +84,7 @@ impl Source {
         }
     }
 
-    /// The authorities that API servers are to accept; none if another program tells them.
+    /// Authorities for API servers to accept; none if another program registers them.
     pub(super) async fn authorities(&self) -> anyhow::Result<Option<String>> {
         match self {
             Self::Secret(store) => Ok(Some(store.read().await?.authorities)),
@@ -92,8 +92,8 @@ impl Source {
         }
     }
 
-    /// Takes a step towards a new certificate if the one in the Secret needs it. `is_registered`: API servers have had all its
-    /// authorities for a while.
+    /// Takes a [`Step`] towards a new certificate when due. `is_registered`: API servers have had all authorities in
+    /// the Secret for a while.
     pub(super) async fn advance(&self, is_registered: bool) -> anyhow::Result<Option<Step>> {
         match self {
             Self::Secret(store) => store.advance(is_registered).await,
@@ -116,16 +116,16 @@ fn read(path: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The certificate that new connections get.
+/// Certificate for new connections.
 #[derive(Clone)]
 pub(super) struct Served {
     config: Arc<RwLock<Arc<ServerConfig>>>,
-    /// The PEM of which it was made.
+    /// PEM of the [`ServerConfig`].
     text: Arc<RwLock<String>>,
 }
 
 impl Served {
-    /// The certificate of today.
+    /// Current certificate.
     pub(super) async fn open(source: &Source) -> anyhow::Result<Self> {
         let pair = source.served().await?;
         Ok(Self {
@@ -134,13 +134,13 @@ impl Served {
         })
     }
 
-    /// The settings at the moment.
+    /// Current [`ServerConfig`].
     pub(super) fn current(&self) -> impl Fn() -> Option<Arc<ServerConfig>> + Send + Sync + 'static {
         let config = Arc::clone(&self.config);
         move || Some(Arc::clone(&config.read()))
     }
 
-    /// Takes over another certificate. One that cannot be used leaves the one before.
+    /// Takes over another certificate. An unusable one leaves the one before.
     pub(super) async fn refresh(&self, source: &Source) -> anyhow::Result<()> {
         let pair = source.served().await?;
         if *self.text.read() == pair.certificate {

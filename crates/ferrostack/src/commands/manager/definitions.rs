@@ -1,4 +1,4 @@
-//! Check that our CustomResourceDefinitions are installed.
+//! Check for the built-in CustomResourceDefinitions in the cluster.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use operator::client::Api;
 
-/// Checks that all kinds of the subset are defined, with all of their versions.
+/// Checks that all kinds of the [`Subset`] are defined, with all versions.
 pub(super) async fn check(client: &Client, subset: &Subset) -> anyhow::Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut missing = Vec::new();

@@ -1,4 +1,4 @@
-//! `/metrics`, over TLS for those whom the API server lets read it, or over plain HTTP.
+//! `/metrics`, over TLS for users with permission from the API server, or over plain HTTP.
 
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ use crate::cli::{Listen, Manager};
 use crate::pki;
 use crate::serve;
 
-/// The path, which is also that of the permission.
+/// Path, also of the permission.
 const PATH: &str = "/metrics";
 
-/// Serves the metrics as the flags say, until `stop`.
+/// Serves the metrics by the flags of the [`Manager`], until `stop`.
 pub(super) async fn serve(
     args: &Manager,
     client: &Client,
@@ -51,7 +51,7 @@ pub(super) async fn serve(
     serve::tls("metrics", address, Arc::clone(&tls), router, stop, say).await
 }
 
-/// Lets a request through whose token is that of somebody who may read the metrics.
+/// Forwards a request if its token belongs to a user with permission to read the metrics.
 async fn guard(State(client): State<Client>, request: Request, next: Next) -> Response {
     let Some(token) = bearer(&request) else {
         return refused(StatusCode::UNAUTHORIZED, "a bearer token is needed");
@@ -83,7 +83,7 @@ fn refused(status: StatusCode, why: &str) -> Response {
     (status, format!("{why}\n")).into_response()
 }
 
-/// Asks the API server whose token it is, and whether that user may read the metrics.
+/// Asks the API server for the user of a token, and for the user's permission to read the metrics.
 async fn judge(
     client: &Client,
     token: &SecretString,

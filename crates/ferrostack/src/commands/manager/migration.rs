@@ -1,5 +1,4 @@
-//! Objects of the manager's kinds that are stored in versions which are not written any more: the manager that leads writes each of
-//! them once.
+//! Objects of the manager's kinds stored in versions no longer written: the leading manager rewrites each of them once.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use operator::client::Api;
 
 use crate::cli::MigrationPhase;
 
-/// How long a migration that has failed is not tried again.
+/// Pause after a failed migration.
 const AGAIN: Duration = Duration::from_secs(300);
 
 /// True if objects are migrated, by the phases of `--skip-crd-migration-phases`.
@@ -21,7 +20,7 @@ pub(super) fn is_wanted(skipped: &[MigrationPhase]) -> bool {
     !skipped.any(|it| *it != MigrationPhase::CleanupManagedFields)
 }
 
-/// Migrates until nothing is left to do. What fails is logged, and tried again.
+/// Migrates until nothing is left. Failures are logged, and tried again.
 pub(super) async fn run(client: &Client, subset: &Subset, say: &impl Fn(&str)) {
     while let Err(problem) = once(client, subset, say).await {
         tracing::warn!("stored objects are migrated later: {problem:#}");
@@ -29,7 +28,7 @@ pub(super) async fn run(client: &Client, subset: &Subset, say: &impl Fn(&str)) {
     }
 }
 
-/// Migrates the objects of every kind of the subset.
+/// Migrates the objects of every kind of the [`Subset`].
 pub(super) async fn once(
     client: &Client,
     subset: &Subset,

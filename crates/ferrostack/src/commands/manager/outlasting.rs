@@ -1,14 +1,14 @@
-//! Sockets that are served for a while after a manager was told to stop.
+//! Sockets served for a while after a manager was told to stop.
 //!
-//! An API server is led to a manager by a Service, and learns late that its Pod is being deleted: the Pod is told to stop in
-//! the same moment. Webhooks fail closed, so that whatever is asked in between would be refused.
+//! An API server reaches a manager through a Service, and learns late of the deletion of the Pod, which is told to stop
+//! in the same moment. Webhooks fail closed, so requests in between would be refused.
 
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// Probes, metrics and webhooks of a manager, until they are no longer asked for.
+/// Probes, metrics and webhooks of a manager, until no client uses them.
 pub(super) struct Outlasting {
     stop: CancellationToken,
     late: JoinHandle<()>,
@@ -16,7 +16,7 @@ pub(super) struct Outlasting {
 }
 
 impl Outlasting {
-    /// They go on for `delay` after `shutdown`.
+    /// Starts with an end `delay` after `shutdown`.
     pub(super) fn begin(shutdown: &CancellationToken, delay: Duration) -> Self {
         let asked = shutdown.clone();
         let late = tokio::spawn(async move {
@@ -30,17 +30,17 @@ impl Outlasting {
         }
     }
 
-    /// The end of all of them.
+    /// Token cancelled at the end.
     pub(super) fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// The task that ends once reviews under way have been answered.
+    /// Adds the task that ends once reviews under way have been answered.
     pub(super) fn waits_for(&mut self, webhooks: JoinHandle<()>) {
         self.webhooks = Some(webhooks);
     }
 
-    /// Ends them after `shutdown` and its delay. What is under way is answered.
+    /// Ends the sockets after `shutdown` and its delay. Running requests are answered.
     pub(super) async fn end(mut self) {
         // A task that was aborted is one that has ended.
         let _ = (&mut self.late).await;

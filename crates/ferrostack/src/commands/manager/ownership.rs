@@ -1,10 +1,10 @@
-//! The field ownership of webhook addresses, which belongs to the field manager of the manifests.
+//! Field ownership of webhook addresses, for the field manager of the manifests.
 //!
-//! The manifests contain a Service. A manager with `--webhook-url` replaces it by a URL, and the API server records the
-//! manager as the owner of that field. When the manifests are applied again by server-side apply, they add the Service
-//! while the URL of another owner stays, and the API server rejects this combination ("exactly one of url or service is
-//! required"). If the field manager of the manifests also owns the URL, applying replaces the URL by the Service, and
-//! the manager writes its URL again.
+//! The manifests contain a Service. A manager with `--webhook-url` replaces the Service by a URL, and the API server
+//! records the manager as the owner of the field. When the manifests are applied again by server-side apply, the
+//! Service is added while the URL of another owner stays, and the API server rejects the combination ("exactly one of
+//! url or service is required"). If the field manager of the manifests also owns the URL, applying replaces the URL by
+//! the Service, and the manager writes the URL again.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 const PARENT: &str = "f:clientConfig";
 const FIELD: &str = "f:url";
 
-/// Transfers the ownership of URLs to the field managers that applied the webhooks.
+/// Transfers the ownership of URLs to the field managers that applied the webhooks, in [`ManagedFieldsEntry`]s.
 pub(super) fn give_back(entries: &mut [ManagedFieldsEntry]) {
     let is_applied = |entry: &ManagedFieldsEntry| entry.operation.as_deref() == Some("Apply");
     let mut webhooks = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn give_back(entries: &mut [ManagedFieldsEntry]) {
     }
 }
 
-/// The paths of all fields that contain a `clientConfig` with a URL.
+/// Paths of all fields with a `clientConfig` that has a URL.
 fn find(fields: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
     let Some(members) = fields.as_object() else {
         return;
@@ -66,7 +66,7 @@ fn at<'a>(fields: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(fields, |at, name| at.get_mut(name))
 }
 
-/// Removes the URL of the webhook at `path` and the parents that become empty: `{}` would own the whole field.
+/// Removes the URL of the webhook at `path`, and parents that become empty: `{}` would own the whole field.
 fn remove(fields: &mut Value, path: &[String]) {
     let Some(members) = fields.as_object_mut() else {
         return;

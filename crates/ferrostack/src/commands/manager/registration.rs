@@ -1,7 +1,7 @@
-//! Registers the address and the certificate authority of our webhooks.
+//! Registers the address and the certificate authority of the manager's webhooks.
 //!
 //! The objects are part of the manifests (`generate manager`). The leader writes the address and the authority into
-//! them, and again after the manifests were applied again.
+//! these objects, and again after the manifests were applied again.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -29,26 +29,26 @@ use super::certificate::Source;
 use super::certificate::rotation::Step;
 use super::ownership;
 
-/// The maximum number of writes to one object: the values, their ownership, and retries after conflicts.
+/// Maximum number of writes to one object: the values, their ownership, and retries after conflicts.
 const TRIES: usize = 5;
-/// The interval in which the registration is checked.
+/// Interval between checks of the registration.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// How many checks in a row have to find the authorities registered before a certificate of another authority is served. API
-/// servers see a change of the configurations within seconds.
+/// Number of checks in a row that must find the authorities registered, before a certificate of another authority is
+/// served. API servers see a change of the configurations within seconds.
 const SETTLED: u32 = 4;
-/// The field manager of these writes.
+/// Field manager of the writes.
 const FIELD_MANAGER: &str = "ferrostack-manager";
 
-/// The address and the certificate authority of the webhooks.
+/// Address and certificate authority of the webhooks.
 pub(super) struct Registration<'a> {
     subset: &'a Subset,
     namespace: &'a str,
     url: Option<&'a str>,
-    /// The definitions with several versions. Their schemas are not read again for each look.
+    /// CRDs with several versions. Their schemas are not read again in each check.
     converted: Vec<String>,
 }
 
-/// For how many looks in a row these authorities have been registered.
+/// Number of checks in a row with these authorities registered.
 #[derive(Default)]
 pub(super) struct Registered {
     authorities: String,
@@ -66,7 +66,7 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// Writes address and authorities again whenever they were replaced, and has the certificate replaced in time.
+    /// Writes address and authorities again after a replacement, and renews the certificate of the [`Source`] in time.
     pub(super) async fn keep(&self, client: &Client, source: &Source) -> Infallible {
         let mut registered = Registered::default();
         loop {
@@ -81,7 +81,7 @@ impl<'a> Registration<'a> {
         }
     }
 
-    /// Writes what differs, and takes a step towards the next certificate if it is time.
+    /// Writes differences, and takes a step towards the next certificate when due.
     pub(super) async fn look(
         &self,
         client: &Client,
@@ -99,7 +99,7 @@ impl<'a> Registration<'a> {
         source.advance(registered.looks > SETTLED).await
     }
 
-    /// Writes address and authorities where they differ; without authorities, those that are there stay.
+    /// Writes address and authorities that differ; without authorities, existing ones stay.
     pub(super) async fn write(
         &self,
         client: &Client,

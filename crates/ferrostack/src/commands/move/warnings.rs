@@ -1,4 +1,4 @@
-//! Warnings that API servers send with their answers, printed as clusterctl prints them: each text once.
+//! Warnings in responses of API servers, printed as in clusterctl: each text once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use parking_lot::Mutex;
 
 use crate::cli::Hidden;
 
-/// Beginning of Kubernetes' warning about a finalizer without a path. The finalizers of Cluster API have none, and cannot be renamed.
+/// Beginning of Kubernetes' warning about a finalizer without a path. The finalizers of Cluster API have none, and
+/// cannot be renamed.
 const FINALIZERS: &str = "metadata.finalizers:";
 const QUALIFIED: &str = "prefer a domain-qualified finalizer name";
 const CLUSTER_API: &str = "cluster.x-k8s.io";
 
-/// The code of warnings of Kubernetes.
+/// Code of warnings of Kubernetes.
 const CODE: &str = "299";
 
 /// Prints warnings of several API servers.
@@ -36,7 +37,7 @@ impl Warns {
         }
     }
 
-    /// A client like `client` whose answers are looked through.
+    /// [`Client`] like `client`, with a search for warnings in its responses.
     pub(super) fn of(&self, client: &Client) -> Client {
         let (inner, warns) = (client.clone(), self.clone());
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -69,7 +70,7 @@ fn is_hidden(hidden: Hidden, text: &str) -> bool {
     }
 }
 
-/// The text in a header such as `299 - "text"` (RFC 7234, section 5.5).
+/// Text in a header such as `299 - "text"` (RFC 7234, section 5.5).
 fn text_of(header: &HeaderValue) -> Option<String> {
     let header = String::from_utf8_lossy(header.as_bytes());
     let (code, rest) = header.split_once(' ')?;

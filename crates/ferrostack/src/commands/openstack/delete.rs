@@ -1,4 +1,4 @@
-//! `openstack delete`: the end of a cloud.
+//! `openstack delete`: end of a cloud.
 
 use std::time::Duration;
 
@@ -19,10 +19,11 @@ use crate::cli::OpenStackDelete;
 use crate::data_dir;
 use crate::environment::Environment;
 
-/// The pause between two looks.
+/// Pause between two reads.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Deletes a cloud and waits for its end. The controller runs here, unless an `openstack up` has the directory.
+/// Deletes a cloud and waits for the end. The controller runs in this process, unless an `openstack up` uses the
+/// directory.
 pub(crate) async fn delete(
     args: &OpenStackDelete,
     environment: &Environment,
@@ -73,8 +74,8 @@ pub(crate) async fn delete(
     }
 }
 
-/// Deletes the object, and waits until it is gone. `forget` removes the login as soon as the cloud is being deleted: who is
-/// interrupted afterwards has none that leads nowhere.
+/// Deletes the [`OpenStack`] object, and waits until it is gone. `forget` removes the login as soon as the cloud is
+/// being deleted: after an interruption no login without a cloud is left.
 async fn ended(
     args: &OpenStackDelete,
     client: &Client,

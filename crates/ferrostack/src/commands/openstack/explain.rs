@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{source, table, version};
 use crate::cli::Output;
 
-/// Type of an option, its default, its value and the source of the value; in each section that has an option of this
-/// name, unless one is named.
+/// Type of an option, with default, value and origin of the value; in each section with an option of this name, or in
+/// the named one.
 pub(super) fn option(
     service: Service,
     name: &str,

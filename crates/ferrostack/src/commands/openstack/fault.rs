@@ -1,4 +1,4 @@
-//! `openstack fault`: lets a part of a simulated cloud fail, and mends it.
+//! `openstack fault`: makes a part of a simulated cloud fail, and mends it.
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
@@ -11,10 +11,10 @@ use super::place;
 use crate::cli::{FaultCommand, OpenStackFault, Output, PlaceArgs};
 use crate::environment::Environment;
 
-/// How often the faults are read and written again that somebody else changes in between.
+/// Maximum of attempts to write the faults, after changes by others.
 const ATTEMPTS: usize = 5;
 
-/// Makes or mends a fault, and returns what is faulty then, as a list or JSON.
+/// Makes or mends a fault, and returns all current faults, as a list or JSON.
 ///
 /// # Errors
 /// If no simulated cloud runs in the data directory, or if it has no such node.
@@ -44,7 +44,7 @@ pub(crate) async fn fault(
     }
 }
 
-/// The faults after the change.
+/// [`Known`] faults after the change.
 async fn changed(maps: &Api<ConfigMap>, change: Option<&FaultCommand>) -> anyhow::Result<Known> {
     for _ in 0..ATTEMPTS {
         let found = maps.get_opt(CONFIG_MAP).await;

@@ -1,4 +1,4 @@
-//! `openstack clouds-yaml`: how the administrator logs in.
+//! `openstack clouds-yaml`: login of the administrator.
 
 use std::path::Path;
 
@@ -16,9 +16,9 @@ use crate::data_dir::DataDir;
 use crate::data_dir::OPENSTACK;
 use crate::environment::Environment;
 
-/// The clouds.yaml of the administrator.
+/// Path of the administrator's clouds.yaml.
 const FILE: &str = "openstack/clouds.yaml";
-/// The authority of the edge's certificate.
+/// Path of the authority of the edge's certificate.
 const AUTHORITY: &str = "openstack/ca.crt";
 
 /// The clouds.yaml of a cloud.
@@ -47,8 +47,8 @@ pub(crate) async fn clouds_yaml(
     }
 }
 
-/// Writes the clouds.yaml of a cloud into the data directory, for its owner alone, and the authority of its certificate
-/// beside it. Returns its path; `None` while there is no administrator, or if nobody outside of the cluster reaches it.
+/// Writes the clouds.yaml of a cloud into the data directory as a private file, with the authority of the certificate.
+/// Returns the [`Path`]; `None` without an administrator, or if the cloud is not reachable from outside of the cluster.
 pub(super) async fn write(
     place: &Place,
     namespace: &str,
@@ -74,17 +74,17 @@ pub(super) async fn write(
     Ok(Some(data.file(FILE).display().to_string()))
 }
 
-/// How the administrator of a cloud logs in: the Secret `NAME-admin`.
+/// Login of the administrator of a cloud: the Secret `NAME-admin`.
 pub(super) struct Login {
     name: String,
-    /// For a Pod at whose `/etc/openstack` the Secret is mounted.
+    /// clouds.yaml for a Pod with the Secret mounted at `/etc/openstack`.
     clouds: SecretString,
-    /// The certificates that clients have to trust.
+    /// Certificates to be trusted by clients.
     authority: Option<String>,
 }
 
 impl Login {
-    /// Login of a cloud; `None` while there is none.
+    /// [`Login`] of a cloud; `None` before there is one.
     pub(super) async fn read(
         client: &Client,
         namespace: &str,
@@ -117,7 +117,7 @@ impl Login {
         Ok(CloudConfig::parse(self.clouds.expose_secret(), &self.name)?)
     }
 
-    /// For the simulated OpenStack at this URL.
+    /// clouds.yaml for the simulated OpenStack at this URL.
     fn simulated(&self, url: &str) -> anyhow::Result<SecretString> {
         let mut config = self.config()?;
         config.auth_url = format!("{url}/identity/v3");
@@ -125,7 +125,7 @@ impl Login {
         Ok(config.to_clouds_yaml())
     }
 
-    /// For this machine, with the authority in a data directory; `None` without an edge.
+    /// clouds.yaml for this machine, with the authority in a data directory; `None` without an edge.
     fn outside(&self, directory: &Path) -> anyhow::Result<Option<SecretString>> {
         let mut config = self.config()?;
         let path = directory.join(AUTHORITY).display().to_string();
@@ -134,7 +134,7 @@ impl Login {
         Ok(has_edge.then(|| config.to_clouds_yaml()))
     }
 
-    /// Removes what [`write()`] has written of a cloud in a cluster, unless it is another one's now.
+    /// Removes the files written by [`write()`] for a cloud in a cluster, unless another cloud has replaced them.
     pub(super) fn forget(&self, directory: &Path) -> anyhow::Result<()> {
         let is_there = |text: &SecretString| {
             let found = std::fs::read_to_string(directory.join(FILE));
@@ -149,7 +149,7 @@ impl Login {
     }
 }
 
-/// Removes the clouds.yaml of a cloud that was deleted, and what it held.
+/// Removes the clouds.yaml of a deleted cloud, and with `purge` its data.
 pub(super) fn forget(data: &Path, purge: bool) -> anyhow::Result<()> {
     let done = match purge {
         true => std::fs::remove_dir_all(data.join(OPENSTACK)),

@@ -1,6 +1,6 @@
-//! `openstack up --on this-machine`: the image of the release, and a Kubernetes of one node, by the scripts of a checkout.
-//! The node has addresses that only its namespaces know, so that the ports of the cloud are forwarded from a loopback
-//! address of the host, which is the host of the public URLs.
+//! `openstack up --on this-machine`: the image of the release, and a Kubernetes of one node, by the scripts of a
+//! checkout. Only the node's network namespaces know the addresses of the node; the ports of the cloud are forwarded
+//! from a loopback address of the host, used in the public URLs.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,17 @@ use crate::environment::Environment;
 /// Scripts that make the image of a release, and the node.
 const IMAGE: &str = "images/build";
 const NODE: &str = "tests/kubernetes/node";
-/// Where the node keeps its state, unless this variable says otherwise.
+/// Variable with the directory of the node's state, and its default.
 const STATE: (&str, &str) = ("FERROSTACK_NODE_STATE", "target/node");
 
-/// The address of the cloud on the host: not that of other programs with such ports, and no name that leads elsewhere in
-/// a Pod.
+/// Address of the cloud on the host: unused by other programs with such ports, and no name with another address in a
+/// Pod.
 const HOST: &str = "127.1.0.1";
 /// The address of the node (tests/kubernetes/nodes/machines.sh).
 const ADDRESS: &str = "10.250.0.11";
 
-/// The parameters of a cloud on this machine that its file says nothing about: servers become ACTIVE, external networks
-/// can be made, and clients on the host reach it.
+/// Defaults for parameters of a cloud on this machine: servers become ACTIVE, external networks are possible, and
+/// clients on the host reach the cloud.
 pub(super) fn defaults() -> Value {
     json!({
         "network": {"physical": [{"name": "public"}]},
@@ -35,10 +35,10 @@ pub(super) fn defaults() -> Value {
     })
 }
 
-/// The kubeconfig of the node of this machine.
+/// Kubeconfig of the node of this machine.
 ///
 /// # Errors
-/// Without a checkout.
+/// If there is no checkout.
 pub(super) fn kubeconfig(environment: &Environment) -> anyhow::Result<PathBuf> {
     Ok(Machine::of(environment)?.kubeconfig)
 }
@@ -46,15 +46,15 @@ pub(super) fn kubeconfig(environment: &Environment) -> anyhow::Result<PathBuf> {
 /// This machine with the scripts of a checkout.
 struct Machine {
     checkout: PathBuf,
-    /// The kubeconfig of its node.
+    /// Kubeconfig of the node.
     kubeconfig: PathBuf,
 }
 
-/// Makes the image of a release and the node, as far as they are not there, and forwards the ports of the cloud if its
-/// host is that of the defaults. Returns the kubeconfig of the node. `filled`: the fields that come from the defaults.
+/// Makes the missing parts of the release's image and the node, and forwards the ports of the cloud for the default
+/// host. Returns the kubeconfig of the node. `filled` has the fields set by defaults.
 ///
 /// # Errors
-/// Without a checkout or root: what to do instead. If a script fails: which.
+/// Without a checkout or root, the steps to do instead. If a script fails, the name of the script.
 pub(super) async fn prepared(
     spec: &Value,
     filled: &[String],
@@ -138,7 +138,7 @@ impl Machine {
     }
 }
 
-/// The commands for a cloud with these parameters, with the checkout as their directory.
+/// Commands for a cloud with these parameters, run in the directory of the checkout.
 fn commands(spec: &Value) -> anyhow::Result<Vec<Vec<String>>> {
     let release = spec["release"].as_str();
     let release = release.context("the parameters have no release")?;

@@ -1,4 +1,5 @@
-//! `openstack backup`, `openstack restore` and `openstack rotate`: an operation on a cloud is made, shown and waited for.
+//! `openstack backup`, `openstack restore` and `openstack rotate`: creation, display and wait for an operation on a
+//! cloud.
 
 use std::time::Duration;
 
@@ -19,10 +20,10 @@ use super::place;
 use crate::cli::{CloudArgs, OpenStackBackup, OpenStackRestore, OpenStackRotate, Output};
 use crate::environment::Environment;
 
-/// The pause between two looks.
+/// Pause between two reads.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Command, and the form of its output.
+/// Command, with the format of its output.
 struct Asked<'a> {
     cloud: &'a CloudArgs,
     what: What<'a>,
@@ -30,14 +31,14 @@ struct Asked<'a> {
     output: Output,
 }
 
-/// Work of the operation.
+/// Type of the operation.
 #[derive(Clone, Copy)]
 enum What<'a> {
-    /// A backup of this name; without it one is made from the time.
+    /// Backup of this name; by default a name made from the time.
     Backup(Option<&'a str>),
     /// A restore of this backup.
     Restore(&'a str),
-    /// A rotation of these accounts; of all without any.
+    /// Rotation of these accounts; of all if empty.
     Rotate(&'a [String]),
 }
 
@@ -116,7 +117,7 @@ impl Asked<'_> {
         self.wait(&api, &created, shutdown, say).await
     }
 
-    /// Looks whether the cloud can do it, so that a word that is missing is told before anything is made.
+    /// Checks that the cloud can do the operation, to report missing parameters before anything is created.
     async fn judged(&self, client: &Client, environment: &Environment) -> anyhow::Result<()> {
         let (name, namespace) = (&self.cloud.name, &self.cloud.namespace);
         let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
@@ -196,7 +197,7 @@ impl Asked<'_> {
         }
     }
 
-    /// Shows what changes until the operation is over.
+    /// Shows changes until the operation is over.
     async fn wait(
         &self,
         api: &Api<OpenStackOperation>,
@@ -254,12 +255,12 @@ impl Asked<'_> {
     }
 }
 
-/// An operation as a document: its name and its status.
+/// [`OpenStackOperation`] as a document: name and status.
 fn document(name: &str, status: &OpenStackOperationStatus) -> Value {
     json!({"operation": name, "status": status})
 }
 
-/// How far an operation is, in a line.
+/// Progress of an operation, in a line.
 fn line(name: &str, status: &OpenStackOperationStatus) -> String {
     let over = status.steps.iter();
     let over = over.filter_map(|it| Some(format!("{} {} s", it.name, it.seconds?)));

@@ -1,4 +1,4 @@
-//! Where a cloud is: in a cluster, or on simulated nodes of an API server in this process.
+//! Place of a cloud: in a cluster, or on simulated nodes of an API server in this process.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,28 +18,28 @@ use crate::data_dir::{self, DataDir};
 use crate::environment::Environment;
 use crate::serve;
 
-/// Where a cloud is, with the controllers that run in this process.
+/// Place of a cloud, with the controllers in this process.
 pub(super) struct Place {
     pub(super) client: Client,
-    /// Stand-in for a cluster, if nothing real is started.
+    /// Stand-in for a cluster; `None` for a real cluster.
     pub(super) simulated: Option<Simulated>,
-    /// Where the login of the administrator is written.
+    /// Directory for the login of the administrator.
     pub(super) directory: PathBuf,
     management: Option<Management>,
     running: JoinSet<()>,
 }
 
-/// Parts of this process that stand for a cluster.
+/// Stand-in of this process for a cluster.
 pub(super) struct Simulated {
-    /// Where the APIs of the cloud are.
+    /// URL of the APIs of the cloud.
     pub(super) openstack: String,
     pub(super) data: DataDir,
 }
 
-/// The directory of the simulated cluster; always absolute.
+/// Directory of the simulated cluster; always absolute.
 ///
 /// # Errors
-/// When none is named by somebody who has no home directory.
+/// If none is given, and the user has no home directory.
 pub(super) fn directory(
     named: Option<&Path>,
     environment: &Environment,
@@ -54,7 +54,7 @@ pub(super) fn directory(
     Ok(beside.with_file_name(name))
 }
 
-/// A client of the cluster of a cloud, which has to run.
+/// [`Client`] of a cloud's running cluster.
 pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyhow::Result<Client> {
     if !is_simulated(args) {
         return connect::cluster(&server(args, None), environment).await;
@@ -70,7 +70,7 @@ pub(super) async fn client(args: &PlaceArgs, environment: &Environment) -> anyho
     connect::cluster(&server(args, Some(directory)), environment).await
 }
 
-/// True if it is the simulated cluster of a directory.
+/// True for the simulated cluster of a directory.
 pub(super) fn is_simulated(args: &PlaceArgs) -> bool {
     args.kubeconfig.is_none() && args.context.is_none()
 }
@@ -129,15 +129,15 @@ impl Place {
         })
     }
 
-    /// Runs the controller.
+    /// Runs the controller with [`rollout::Options`].
     pub(super) fn control(&mut self, options: rollout::Options, stop: &CancellationToken) {
         let client = self.client.clone();
         self.running
             .spawn(rollout::run(client, options, stop.clone()));
     }
 
-    /// Ends everything in this process, after it has been stopped. Controllers are ended between any two requests: what is
-    /// left half done goes on with the next start.
+    /// Waits for the end of all tasks in this process, after a stop. Controllers end between any two requests:
+    /// half-done work continues at the next start.
     pub(super) async fn stopped(mut self) {
         self.running.shutdown().await;
         drop(self.client);

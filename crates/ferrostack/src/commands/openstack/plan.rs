@@ -1,4 +1,4 @@
-//! `openstack plan`: what would be done in a cluster; and `openstack apply`, which does it if it is still the same.
+//! `openstack plan`: actions for a cluster; and `openstack apply`, which starts the actions if the plan is unchanged.
 
 pub(super) mod cluster;
 mod text;
@@ -21,17 +21,17 @@ use crate::cli::{DataDirArg, On, OpenStackApply, OpenStackPlan, Output, PlanServ
 use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
 
-/// The exit status when there is something to do.
+/// Exit status of a plan with actions.
 const CHANGES: u8 = 2;
 
-/// An object that the API server rejects.
+/// Object rejected by the API server.
 #[derive(Debug, Serialize)]
 struct Refusal {
     object: Reference,
     message: String,
 }
 
-/// A plan, and what the API server rejects of it.
+/// [`Plan`], with the API server's [`Refusal`]s.
 #[derive(Debug)]
 struct Outcome {
     plan: Plan,
@@ -41,13 +41,13 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// True if there is nothing to do. What is not known may be to do.
+    /// True without any action. Unknown facts may require actions.
     fn is_empty(&self) -> bool {
         self.plan.is_empty() && self.plan.steps.iter().all(|it| it.unknown.is_none())
     }
 }
 
-/// Prints the plan. The exit status tells whether there is something to do.
+/// Prints the plan. The exit status tells a plan with actions from an empty one.
 pub(crate) async fn plan(
     args: &OpenStackPlan,
     environment: &Environment,
@@ -94,7 +94,7 @@ pub(crate) async fn plan(
     })
 }
 
-/// The command that does what is planned, where it is planned.
+/// Command that applies the plan, at the place of the plan.
 fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> String {
     let server = &args.server;
     let paths = [
@@ -116,7 +116,7 @@ fn to_apply(args: &OpenStackPlan, environment: &Environment, digest: &str) -> St
     )
 }
 
-/// Request of a parameter file, with the defaults of `openstack up` in the place of the cloud.
+/// Request of a parameter file, with the defaults of `openstack up` at the place of the cloud.
 fn asked(path: &Path, server: &PlanServer, warn: &impl Fn(&str)) -> anyhow::Result<Asked> {
     let defaults = match server.on {
         Some(On::ThisMachine) => machine::defaults(),
@@ -127,7 +127,7 @@ fn asked(path: &Path, server: &PlanServer, warn: &impl Fn(&str)) -> anyhow::Resu
     Ok(asked)
 }
 
-/// Creates or changes the object of a cloud, if its plan is still the one of this digest. The controller does the rest.
+/// Creates or changes the object of a cloud, if the plan still has the digest. The controller does the rest.
 pub(crate) async fn apply(
     args: &OpenStackApply,
     environment: &Environment,
@@ -183,7 +183,7 @@ fn connection(args: &PlanServer, environment: &Environment) -> anyhow::Result<Se
     })
 }
 
-/// The plan for what the cluster has; for nothing without a client.
+/// [`Outcome`] for the content of the cluster; for an empty one without a client.
 async fn outcome(
     cloud: &Cloud,
     object: &Value,
@@ -218,7 +218,8 @@ async fn outcome(
     })
 }
 
-/// Objects that are made once. Passwords that do not exist yet are stand-ins: a plan is never applied, and two plans are the same.
+/// [`Held`] values, made once. Missing passwords are replaced by stand-ins: a plan is never applied, and two plans are
+/// equal.
 fn held(cloud: &Cloud, objects: &[Value]) -> Held {
     let mut next = 0_u8;
     Held::complete(&cloud.name, objects, || {

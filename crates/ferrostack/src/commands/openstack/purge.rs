@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::plan::cluster;
 
-/// The pause between two looks.
+/// Pause between two reads.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The cloud whose data is deleted.
+/// Cloud whose data is deleted.
 pub(super) struct Deleted<'a> {
     pub(super) client: &'a Client,
     pub(super) namespace: &'a str,
@@ -24,8 +24,8 @@ pub(super) struct Deleted<'a> {
 }
 
 impl Deleted<'_> {
-    /// Deletes what is left of the cloud, and waits for its end. Returns what that was, such as `2 PersistentVolumeClaims`;
-    /// nothing if nothing is left.
+    /// Deletes the remains of the cloud, and waits for the end. Returns a description, such as
+    /// `2 PersistentVolumeClaims`; empty without remains.
     pub(super) async fn purge(
         &self,
         limit: Duration,
@@ -57,8 +57,8 @@ impl Deleted<'_> {
         }
     }
 
-    /// The objects with their uids, in the order in which they are deleted: a cloud that was made again after its passwords
-    /// were lost has left those of two.
+    /// Objects with uids, in the order of deletion: a cloud made again after a loss of passwords has left objects with
+    /// two uids.
     fn left(&self, objects: &[Value]) -> Vec<(Reference, String)> {
         let of_cloud = |it: &&Value| it["metadata"]["labels"][PART_OF] == self.name;
         let label = |it: &Value| Some(it["metadata"]["labels"][UID].as_str()?.to_owned());
@@ -103,7 +103,7 @@ impl Deleted<'_> {
     }
 }
 
-/// How many objects of each kind there are.
+/// Number of objects of each kind.
 fn counts(objects: &[(Reference, String)]) -> Vec<String> {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for (reference, _) in objects {

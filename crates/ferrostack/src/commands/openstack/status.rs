@@ -1,4 +1,4 @@
-//! `openstack status`: how far a cloud is.
+//! `openstack status`: progress of a cloud.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use super::{place, upgrade};
 use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
 
-/// The status of a cloud as text or JSON.
+/// Status of a cloud as text or JSON.
 pub(crate) async fn status(
     args: &OpenStackStatus,
     environment: &Environment,
@@ -40,12 +40,12 @@ pub(crate) async fn status(
     }
 }
 
-/// Where browsers find Horizon; `None` where nothing answers: inside the cluster alone, or on simulated nodes.
+/// URL of Horizon for browsers; `None` without one: inside the cluster alone, or on simulated nodes.
 fn dashboard(cloud: &OpenStack, place: &PlaceArgs) -> Option<String> {
     url(cloud).filter(|_| !place::is_simulated(place))
 }
 
-/// The URL of Horizon at the edge, if there is one.
+/// URL of Horizon at the edge, if any.
 pub(super) fn url(cloud: &OpenStack) -> Option<String> {
     let exposure = cloud.spec.exposure.as_ref()?;
     (exposure.mode == "Edge").then(|| format!("https://{}/", exposure.host))
@@ -91,7 +91,7 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
     text
 }
 
-/// A step in a line.
+/// [`StepStatus`] in a line.
 pub(super) fn line(step: &StepStatus) -> String {
     let StepStatus {
         name,

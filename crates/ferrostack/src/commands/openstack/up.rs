@@ -37,7 +37,7 @@ use crate::environment::Environment;
 
 const SIMULATED: &str = "simulated: nothing is started on this machine. A real OpenStack: --on this-machine, after `tests/kubernetes/node install`, \
      or a cluster of yours, which is named with --kubeconfig or --context";
-/// How long a shutdown waits for running reconciles.
+/// Timeout of a shutdown for running reconciles.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Runs until `shutdown`, or with `--exit-when-ready` until the cloud is ready.
@@ -111,7 +111,7 @@ pub(crate) async fn up(
     Ok(())
 }
 
-/// The cluster of the cloud, which is made where it is to be on this machine; `None` after `shutdown`.
+/// Cluster of the cloud, made first with `--on this-machine`; `None` after `shutdown`.
 async fn cluster(
     args: &OpenStackUp,
     asked: &Asked,
@@ -137,13 +137,13 @@ async fn cluster(
 /// Handles of the controller.
 #[derive(Clone)]
 struct Running {
-    /// True if it has compared the cloud with what it should be.
+    /// True once the controller has compared the cloud with the desired state.
     looks: watch::Receiver<bool>,
     /// Requests to the API server.
     requests: Requests,
 }
 
-/// Applies the kind, the namespace and the object where they differ. Returns what was done.
+/// Applies the CRD, the namespace and the object where different. Returns a description.
 pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'static str> {
     let namespace = asked.namespace.as_str();
     let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
@@ -196,11 +196,11 @@ pub(super) async fn apply(client: &Client, asked: &Asked) -> anyhow::Result<&'st
     })
 }
 
-/// A cloud that is being deleted takes no parameters.
+/// Rejects parameters for a cloud that is being deleted.
 ///
 /// # Errors
 ///
-/// It is being deleted.
+/// If the [`OpenStack`] object is being deleted.
 fn stays(cloud: &OpenStack) -> anyhow::Result<()> {
     if cloud.metadata.deletion_timestamp.is_some() {
         bail!(
@@ -211,11 +211,11 @@ fn stays(cloud: &OpenStack) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A new cloud is of a release from which there is a way to the next one.
+/// Rejects a new cloud of a release without an upgrade to the next one.
 ///
 /// # Errors
 ///
-/// The release, and the one to take.
+/// The release, and the [`Release`] to choose.
 async fn of_a_release_for_new_ones(api: &Api<OpenStack>, asked: &Asked) -> anyhow::Result<()> {
     let name = asked.object["spec"]["release"].as_str();
     let release = name.and_then(Release::named);
@@ -234,11 +234,11 @@ async fn of_a_release_for_new_ones(api: &Api<OpenStack>, asked: &Asked) -> anyho
     }
 }
 
-/// A new cloud needs its namespace for itself: with a second one every object of it would have two owners.
+/// Rejects a second cloud in a namespace: every object of the namespace would have two owners.
 ///
 /// # Errors
 ///
-/// The cloud that is there.
+/// The existing cloud.
 async fn alone(api: &Api<OpenStack>, namespace: &str) -> anyhow::Result<()> {
     let there = api.list(&ListParams::default().limit(1)).await;
     let there = there.with_context(|| format!("cannot list clouds in namespace {namespace}"))?;
@@ -251,11 +251,11 @@ async fn alone(api: &Api<OpenStack>, namespace: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks the API server whether it would take the object of the cloud, which it judges by the one that is there, too. Nothing is written.
+/// Asks the API server to check the object of the cloud, also by the existing one, in a dry run. Nothing is written.
 ///
 /// # Errors
 ///
-/// If the API server rejects the object, in its words, or if the namespace has another cloud.
+/// If the API server rejects the object, with its message, or if the namespace has another cloud.
 pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()> {
     let (name, namespace) = (asked.name.as_str(), asked.namespace.as_str());
     let title = format!("OpenStack {namespace}/{name}");
@@ -279,7 +279,7 @@ pub(super) async fn judged(client: &Client, asked: &Asked) -> anyhow::Result<()>
     }
 }
 
-/// Why a cluster of this version cannot have the kind: its rules are evaluated since Kubernetes 1.29.
+/// Reason why a cluster of this version cannot have the CRD: rules in CRDs are evaluated since Kubernetes 1.29.
 fn too_old(version: &Info) -> Option<String> {
     // Some distributions add a sign: `29+`.
     let number = |text: &str| text.trim_end_matches('+').parse::<u32>().ok();
@@ -292,7 +292,7 @@ fn too_old(version: &Info) -> Option<String> {
     })
 }
 
-/// Installs the kind in a cluster that lacks it.
+/// Installs the CRD in a cluster without it.
 async fn install(client: &Client) -> anyhow::Result<()> {
     let version = client.apiserver_version().await;
     let version = version.context("cannot read the version of the cluster")?;
@@ -333,20 +333,20 @@ async fn install(client: &Client) -> anyhow::Result<()> {
     }
 }
 
-/// Reasons of Ready that somebody has to remove.
+/// Reasons of Ready that need the user.
 const HOPELESS: [&str; 2] = ["Conflict", "ConfigurationInvalid"];
 
-/// True if `up` ends for this reason of Ready. With a certificate that cannot be used the controller in this program looks after
-/// everything else, so that only who waits for the cloud is told at once.
+/// True if `up` ends for this reason of Ready. With an unusable certificate the controller in this program still
+/// manages everything else, so only an `up` waiting for the cloud ends.
 fn ends(reason: &str, exit_when_ready: bool) -> bool {
     HOPELESS.contains(&reason) || exit_when_ready && reason == rollout::CERTIFICATE_UNUSABLE
 }
 
-/// Words for a cloud that is paused.
+/// Words for a paused cloud.
 const PAUSED: &str = "is paused, and nothing is written to it; `paused: false` lets it go on";
 
-/// Prints what changes, forever or until all steps are ready. What the status said before the controller has looked is
-/// shown, and is not believed.
+/// Prints changes, forever or until all steps are ready. A status from before the controller's first look is shown, but
+/// does not count.
 async fn follow(
     args: &OpenStackUp,
     place: &Place,
@@ -435,7 +435,7 @@ async fn follow(
     }
 }
 
-/// Prints that the cloud is ready, how it is used, and where the dashboard of one is that is not simulated.
+/// Prints the readiness of the cloud, with commands, and with the dashboard of a real cloud.
 async fn announce(
     place: &Place,
     asked: &Asked,

@@ -1,4 +1,4 @@
-//! `openstack upgrade`: a cloud goes to the next release, is held against it, or goes back.
+//! `openstack upgrade`: upgrades a cloud to the next release, checks the upgrade, or aborts it.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ use super::up::report::Report;
 use crate::cli::OpenStackUpgrade;
 use crate::environment::Environment;
 
-/// The pause between two looks.
+/// Pause between two reads.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How soon a controller has seen that a failed task is gone.
+/// Time for a controller to notice the deletion of a failed task.
 const SEEN: Duration = Duration::from_secs(10);
 
-/// How far an upgrade is, in a line; empty while there is none.
+/// Progress of an upgrade, in a line; empty without one.
 pub(super) fn line(cloud: &OpenStack) -> String {
     let status = cloud.status.as_ref().and_then(|it| it.release.as_ref());
     let Some((status, from, to)) =
@@ -47,7 +47,7 @@ pub(super) fn line(cloud: &OpenStack) -> String {
     }
 }
 
-/// The command and what it works on.
+/// Command, with its cloud.
 struct Upgrading<'a> {
     args: &'a OpenStackUpgrade,
     program: &'a str,
@@ -59,13 +59,13 @@ struct Upgrading<'a> {
 /// Aim of a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
-    /// The cloud is of this release, and ready.
+    /// The cloud has this release, and is ready.
     Is(Release),
     /// The checks of this release pass.
     Checked(Release),
 }
 
-/// Upgrades a cloud, checks whether it can be, or takes it back.
+/// Upgrades a cloud, checks the upgrade, or aborts it.
 pub(crate) async fn upgrade(
     args: &OpenStackUpgrade,
     environment: &Environment,
@@ -107,7 +107,8 @@ pub(crate) async fn upgrade(
 /// Phases with their tasks and programs.
 pub(super) type Outline = Vec<(Phase, Vec<&'static str>)>;
 
-/// Release from which a plan upgrades a cloud, with the phases; `None` if the cloud is not there or of its release.
+/// Current [`Release`] of a cloud to upgrade, with the phases; `None` for a missing cloud, or one already in the
+/// release of the plan.
 pub(super) async fn planned(
     client: &Client,
     cloud: &Cloud,
@@ -162,10 +163,10 @@ fn current(cloud: &OpenStack) -> Option<Release> {
     recorded.or_else(|| Release::named(&cloud.spec.release))
 }
 
-/// Judges by its parameters if a cloud can go to a release. Returns what is worth knowing: options with another name.
+/// Checks by its parameters if a cloud can be upgraded to a release. Returns notes: options with another name.
 ///
 /// # Errors
-/// Reasons against it, with the field.
+/// Reasons against the upgrade, with the field.
 fn judged(cloud: &OpenStack, to: Release) -> anyhow::Result<Vec<String>> {
     let from = current(cloud).context("the release of the cloud is unknown")?;
     if from == to {
@@ -214,7 +215,7 @@ impl Upgrading<'_> {
         self.wait(Until::Is(to), grace, report).await
     }
 
-    /// Runs the checks. Of these nothing stays but one former content of configuration files, as after every change.
+    /// Runs the checks. Only one former content of configuration files remains, as after every change.
     async fn check(
         &self,
         cloud: &OpenStack,
@@ -279,7 +280,7 @@ impl Upgrading<'_> {
         }
     }
 
-    /// Waits a while until the status tells nothing of a check any more: it is no upgrade.
+    /// Waits a while until the status has no check any more, since a check is no upgrade.
     async fn forgotten(&self) -> anyhow::Result<()> {
         let patience = tokio::time::Instant::now() + SEEN;
         while tokio::time::Instant::now() < patience {
@@ -297,7 +298,7 @@ impl Upgrading<'_> {
         Ok(())
     }
 
-    /// Shows what changes until it is as wanted. A failure within `grace` may be one of before.
+    /// Shows changes until the aim is reached. A failure within `grace` may be an old one.
     async fn wait(
         &self,
         until: Until,
@@ -343,7 +344,7 @@ impl Upgrading<'_> {
     }
 }
 
-/// Deletes the tasks of an upgrade of this cloud that have failed: the controller runs them again. Returns whether there were any.
+/// Deletes the failed tasks of this cloud's upgrade, for the controller to run again. False if there were none.
 async fn try_again(
     client: &Client,
     cloud: &OpenStack,
@@ -382,10 +383,10 @@ async fn try_again(
     Ok(again)
 }
 
-/// Reason why a cloud is not as wanted; `None` when it is as wanted.
+/// Reason why the aim is not reached; `None` when reached.
 ///
 /// # Errors
-/// Failures that need somebody.
+/// Failures that need the user.
 fn ended(cloud: &OpenStack, until: Until, program: &str) -> anyhow::Result<Option<String>> {
     let status = cloud.status.clone().unwrap_or_default();
     let begun = Some(

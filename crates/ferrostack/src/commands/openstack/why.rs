@@ -21,7 +21,7 @@ use super::plan::cluster;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
 
-/// Why a cloud, or an object in it, is not ready, as text or JSON.
+/// Reason why a cloud, or an object in it, is not ready, as text or JSON.
 pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyhow::Result<String> {
     let client = place::client(&args.place, environment).await?;
     let (name, namespace) = (&args.cloud, &args.namespace);
@@ -42,7 +42,7 @@ pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyho
     }
 }
 
-/// The first cause, without a password in it.
+/// First [`Cause`], without any password.
 async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow::Result<Why> {
     let document = serde_json::to_value(object)?;
     let (parameters, _) = Parameters::read(&document).or_else(|error| {
@@ -96,7 +96,7 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
     Ok(why)
 }
 
-/// The recorded phase of an upgrade under way, or of the checks of another release: its steps, and what is to be done in it.
+/// Recorded [`Phase`] of an upgrade under way, or of the checks of another release: steps and actions.
 fn stage(
     cloud: &Cloud,
     document: &Value,
@@ -122,7 +122,7 @@ fn stage(
     })
 }
 
-/// State of the steps that write accounts, as the status of a cloud has it.
+/// State of the steps that write accounts, from the status of a cloud.
 fn accounts(status: &OpenStackStatus, graph: &deployer::Graph) -> BTreeMap<String, Written> {
     let steps = graph.steps.iter().filter(|it| it.accounts.is_some());
     let steps = steps.filter_map(|step| {
@@ -138,7 +138,7 @@ fn accounts(status: &OpenStackStatus, graph: &deployer::Graph) -> BTreeMap<Strin
     steps.collect()
 }
 
-/// Report of the status of a cloud.
+/// [`Reported`] status of a cloud.
 fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Graph) -> Reported {
     let condition = |name: &str| conditions::find(&status.conditions, name);
     let is = |name: &str, value: &str| condition(name).filter(|it| it.status == value);
@@ -171,7 +171,7 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
     }
 }
 
-/// The causes for people, each with what waits for it.
+/// [`Cause`]s for people, each with the waiting steps.
 fn text(why: &Why, now: Timestamp) -> String {
     let object = &why.object;
     if why.causes.is_empty() {

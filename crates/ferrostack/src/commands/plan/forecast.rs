@@ -1,4 +1,4 @@
-//! The writes for a cluster and its machines, in order, and the room for them. Pure.
+//! Writes for a cluster with machines, in order, and the room in quotas. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use super::objects::{Cluster, Pool};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) action: Action,
-    /// Kind and name of the object that it is for.
+    /// Kind and name of the object behind the write.
     pub(super) object: String,
     pub(super) step: String,
-    /// The name of what is created.
+    /// Name of the created resource.
     pub(super) name: String,
 }
 
-/// The room in a quota.
+/// Room in a quota.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Room {
     pub(super) resource: String,
     pub(super) needed: i64,
-    /// `None`: no limit, or an unknown one.
+    /// Rest of the quota; `None` without a limit, or for an unknown one.
     pub(super) left: Option<i64>,
 }
 
@@ -38,7 +38,7 @@ impl Room {
     }
 }
 
-/// The writes for a cluster.
+/// Writes for a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Forecast {
     pub(super) cluster: String,
@@ -50,7 +50,7 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// Resources of which there are too few.
+    /// [`Room`] of resources with too few left.
     pub(super) fn short(&self) -> impl Iterator<Item = &Room> {
         self.room.iter().filter(|room| room.is_short())
     }
@@ -69,7 +69,7 @@ impl Forecast {
     }
 }
 
-/// The writes for a cluster and its machines.
+/// [`Forecast`] of the writes for a cluster and its machines.
 pub(super) fn forecast(cluster: &Cluster, view: &Arc<View>) -> Forecast {
     let mut forecast = Forecast {
         cluster: cluster.object.name_any(),
@@ -126,7 +126,7 @@ fn of_machines(
     }
 }
 
-/// The common part of the machines of a cluster.
+/// Common part of the machines of a cluster.
 struct Machines<'a> {
     cluster: &'a str,
     infra: &'a OpenStackCluster,
@@ -177,7 +177,7 @@ impl Machines<'_> {
         }
     }
 
-    /// A machine whose name is not known yet.
+    /// [`Machine`] whose name is not known yet.
     fn further<'m>(&'m self, pool: &'m Pool, number: &str) -> Machine<'m> {
         Machine {
             name: format!("{}-({number})", pool.name),
@@ -198,7 +198,7 @@ impl Machines<'_> {
         }
     }
 
-    /// Adds the writes for a machine; false if it cannot be built.
+    /// Adds the writes for a machine; false if the [`Machine`] cannot be built.
     fn add(&self, machine: &Machine<'_>, forecast: &mut Forecast, needs: &mut Preview) -> bool {
         let label = format!("OpenStackMachine/{}", machine.name);
         match preview::machine(machine, Some(self.infra), self.id, self.view) {
@@ -215,7 +215,7 @@ impl Machines<'_> {
     }
 }
 
-/// The room for each resource that is needed.
+/// [`Room`] for each needed resource.
 fn room(needs: &Needs, view: &View) -> Vec<Room> {
     let needs: BTreeMap<_, _> = needs.iter().filter(|(_, needed)| **needed > 0).collect();
     needs
@@ -240,7 +240,7 @@ fn room(needs: &Needs, view: &View) -> Vec<Room> {
         .collect()
 }
 
-/// The addresses of the managed subnet, of which each machine needs one, and so do router, load balancer and DHCP.
+/// Addresses of the managed subnet; each machine needs one, and so do router, load balancer and DHCP.
 fn addresses(cluster: &Cluster, infra: &OpenStackCluster, view: &View) -> Option<Room> {
     let network = infra.status.as_ref()?.network.as_ref()?;
     let given = &infra.spec.managed_subnets.first()?.cidr;

@@ -1,4 +1,4 @@
-//! The machines that a cluster has and is to have, from its objects. Pure.
+//! Existing and desired machines of a cluster, from its objects. Pure.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ pub(super) type Objects = BTreeMap<(String, String), Value>;
 pub(super) struct Cluster {
     pub(super) object: v1beta2::Cluster,
     pub(super) infra: OpenStackCluster,
-    /// The control plane first.
+    /// [`Pool`]s, the control plane first.
     pub(super) pools: Vec<Pool>,
     /// Reasons against parts of the plan.
     pub(super) problems: Vec<String>,
 }
 
-/// Machines that are to be alike.
+/// Equal machines of one owner.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// Kind and name of the owner.
@@ -44,7 +44,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// The machines that exist.
+    /// Existing [`OpenStackMachine`]s.
     pub(super) fn machines(&self) -> impl Iterator<Item = &OpenStackMachine> {
         let outdated = self.outdated.iter().map(|(machine, _)| machine);
         self.current.iter().chain(outdated)
@@ -62,7 +62,7 @@ fn typed<K: DeserializeOwned>(
 }
 
 impl Cluster {
-    /// The cluster `name`; `machines` and `servers` are those that exist.
+    /// [`Cluster`] `name`; `machines` and `servers` are the existing ones.
     pub(super) fn of(
         objects: &Objects,
         name: &str,
@@ -142,7 +142,7 @@ fn wanted(objects: &Objects, cluster: &v1beta2::Cluster) -> anyhow::Result<Vec<O
     Ok(all)
 }
 
-/// The machines that exist.
+/// Existing machines.
 struct There {
     machines: Vec<Machine>,
     servers: Vec<OpenStackMachine>,
@@ -200,7 +200,7 @@ fn is_of(machine: &Machine, wanted: &OfOwner) -> bool {
         }
 }
 
-/// The difference of a machine from its owner: the template or the version.
+/// Difference of a machine from its owner: the template or the version.
 fn difference(machine: &Machine, server: &OpenStackMachine, wanted: &OfOwner) -> Option<String> {
     let from = server.annotations().get(CLONED_FROM_NAME_ANNOTATION);
     if let Some(from) = from.filter(|from| **from != wanted.template.name) {

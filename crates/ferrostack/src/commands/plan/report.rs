@@ -1,11 +1,11 @@
-//! The plan as a table, or for programs. Pure.
+//! Plan as a table or JSON. Pure.
 
 use serde_json::{Value, json};
 
 use super::forecast::{Forecast, Room};
 use crate::cli::Output;
 
-/// The plan in the form that is asked for.
+/// Plan in the requested form.
 pub(super) fn text(
     form: Output,
     forecasts: &[Forecast],

@@ -1,4 +1,4 @@
-//! Writes of a rollout, as a function of the object. The rules are those of `clusterctl alpha rollout`.
+//! Writes of a rollout, as a function of the object, by the rules of `clusterctl alpha rollout`.
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
@@ -12,15 +12,15 @@ use status::snapshot::Kind;
 /// Request of the user.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Request {
-    /// To replace all machines that were created before this time.
+    /// Replace all machines created before this time.
     Restart(Timestamp),
-    /// To replace no machines.
+    /// Replace no machines.
     Pause,
-    /// To end a pause.
+    /// End a pause.
     Resume,
 }
 
-/// A change of an object.
+/// Change of an object.
 #[derive(Debug)]
 pub(super) struct Change {
     patch: Value,
@@ -36,7 +36,7 @@ impl Change {
         }
     }
 
-    /// The merge patch, for the object at a version alone.
+    /// Merge patch, for the object at a version alone.
     pub(super) fn patch(&self, version: Option<&str>) -> Value {
         let mut patch = self.patch.clone();
         patch["metadata"]["resourceVersion"] = version.into();
@@ -44,7 +44,7 @@ impl Change {
     }
 }
 
-/// The change for a request, or why it is rejected.
+/// [`Change`] for a request, or the reason why the request is rejected.
 pub(super) fn change(
     kind: Kind,
     object: &DynamicObject,
@@ -90,9 +90,9 @@ pub(super) fn is_paused(kind: Kind, object: &DynamicObject) -> bool {
     }
 }
 
-/// The change to the template of an earlier revision, among the MachineSets of the namespace; or why there is none.
-/// Without a revision it is the last template that is not the current one: a restart leaves sets with equal ones, and
-/// the set of a new template may not be there yet.
+/// [`Change`] to the template of an earlier revision, among the MachineSets of the namespace; or the reason why there
+/// is none. The default is the last template that differs from the current one: a restart leaves sets with equal
+/// templates, and the set of a new template may not exist yet.
 pub(super) fn undo(
     deployment: &DynamicObject,
     sets: &[DynamicObject],
@@ -121,7 +121,7 @@ pub(super) fn undo(
     Ok(Change::new(patch, done))
 }
 
-/// A revision of a MachineDeployment, as its MachineSet keeps it.
+/// Revision of a MachineDeployment, kept in its MachineSet.
 pub(super) struct Revision {
     pub(super) number: i64,
     /// Name of the MachineSet.
@@ -131,7 +131,7 @@ pub(super) struct Revision {
     pub(super) machines: i64,
 }
 
-/// Remaining revisions of a deployment, in their order.
+/// Remaining [`Revision`]s of a deployment, in order.
 pub(super) fn revisions(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<Revision> {
     let uid = deployment.metadata.uid.as_deref();
     let is_of = |set: &&DynamicObject| {
@@ -151,7 +151,7 @@ pub(super) fn revisions(deployment: &DynamicObject, sets: &[DynamicObject]) -> V
     known
 }
 
-/// The template of a MachineSet without the label that is of the set alone.
+/// Template of a MachineSet without the label of the set alone.
 fn template(set: &DynamicObject) -> Value {
     let mut template = set.data["spec"]["template"].clone();
     let labels = template.pointer_mut("/metadata/labels");
@@ -172,7 +172,7 @@ fn missing(to: Option<i64>, known: &[Revision]) -> String {
     }
 }
 
-/// A merge patch that makes `after` of `before`: what `after` lacks is removed.
+/// Merge patch from `before` to `after`: fields missing in `after` are removed.
 fn replaced(before: &Value, after: &Value) -> Value {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else {
         return after.clone();

@@ -13,13 +13,13 @@ use crate::cli::Resource;
 pub(super) enum Progress {
     /// Every machine is up to date and available.
     Done,
-    /// Machines that are still missing, in words.
+    /// Missing machines, in words.
     Waiting(String),
     /// Reason why the rollout cannot end.
     Stopped(String),
 }
 
-/// State of the rollout of a MachineDeployment or KubeadmControlPlane, by the rules of `kubectl rollout status`.
+/// [`Progress`] of the rollout of a MachineDeployment or KubeadmControlPlane, by the rules of `kubectl rollout status`.
 pub(super) fn progress(kind: Kind, object: &DynamicObject) -> Progress {
     let number = |pointer: &str| object.data.pointer(pointer).and_then(Value::as_i64);
     let count = |field: &str| number(&format!("/status/{field}")).unwrap_or(0);
@@ -53,7 +53,7 @@ pub(super) fn progress(kind: Kind, object: &DynamicObject) -> Progress {
     Progress::Done
 }
 
-/// Rows of `rollout history`: the revisions that MachineSets still keep, the oldest first.
+/// Rows of `rollout history`: revisions still kept by MachineSets, the oldest first.
 pub(super) fn rows(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<[String; 6]> {
     let header = [
         "REVISION",
@@ -83,10 +83,10 @@ pub(super) fn rows(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<[S
     rows
 }
 
-/// The template of one revision.
+/// Template of one [`Revision`].
 ///
 /// # Errors
-/// The revisions that there are.
+/// The existing revisions.
 pub(super) fn template(
     deployment: &DynamicObject,
     sets: &[DynamicObject],
@@ -100,7 +100,7 @@ pub(super) fn template(
     })
 }
 
-/// The history for programs.
+/// History as JSON.
 pub(super) fn json(
     resource: &Resource,
     deployment: &DynamicObject,

@@ -1,4 +1,4 @@
-//! `simulate guests`: guests, or machines of a guest runner, on the servers of a cloud whose hypervisors run nothing.
+//! `simulate guests`: guests, or machines of a guest runner, on the servers of a cloud with fake hypervisors.
 
 use guests::Options;
 use tokio_util::sync::CancellationToken;

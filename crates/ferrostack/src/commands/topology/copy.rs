@@ -19,7 +19,7 @@ use super::differences::Objects;
 
 use installer::older::Older;
 
-/// What a topology consists of, and what its controllers look at: owners come before what they own.
+/// Kinds of a topology, and of objects read by the controllers of topologies: owners come before their objects.
 const KINDS: [(&str, &str); 12] = [
     ("cluster.x-k8s.io", "ClusterClass"),
     ("cluster.x-k8s.io", "Cluster"),
@@ -43,7 +43,7 @@ const KINDS: [(&str, &str); 12] = [
     ("cluster.x-k8s.io", "Machine"),
     ("cluster.x-k8s.io", "MachineHealthCheck"),
 ];
-/// Fields of `metadata` that the API server sets.
+/// Fields of `metadata` set by the API server.
 const SET_BY_SERVER: [&str; 5] = [
     "uid",
     "resourceVersion",
@@ -51,11 +51,11 @@ const SET_BY_SERVER: [&str; 5] = [
     "creationTimestamp",
     "managedFields",
 ];
-/// The interval in which the copy is looked at.
+/// Interval between reads of the copy.
 const LOOK: Duration = Duration::from_millis(100);
-/// How many looks without a change make a rest.
+/// Number of reads without a change that make a rest.
 const REST: u32 = 10;
-/// The maximum number of looks.
+/// Maximum number of reads.
 const LOOKS: u32 = 600;
 
 /// A copy of the objects of a namespace.
@@ -66,7 +66,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Copies the objects of `namespace` that are not being deleted.
+    /// Copies the objects of `namespace`, without objects being deleted.
     pub(crate) async fn of(client: &Client, namespace: &str) -> anyhow::Result<Self> {
         let options = Options {
             hooks: Arc::new(::management::Rules),
@@ -110,7 +110,7 @@ impl Copy {
         Ok(all)
     }
 
-    /// Runs the controllers until nothing changes any more; returns what the Clusters say that stands in their way.
+    /// Runs the controllers until nothing changes any more; returns the obstacles reported by Clusters.
     pub(crate) async fn reconcile(&self) -> anyhow::Result<Vec<String>> {
         let clusters = api(&self.client, "cluster.x-k8s.io", "Cluster", &self.namespace);
         let finalizer = json!({ "metadata": { "finalizers": [clusterapi::CLUSTER_FINALIZER] } });
@@ -161,7 +161,7 @@ impl Copy {
         bail!("the plan does not come to an end: the objects of the copy change all the time")
     }
 
-    /// Adds an object with its status and field managers; owners that are not copied are left out.
+    /// Adds an object with its status and field managers, without owners outside of the copy.
     async fn add(
         &self,
         group: &str,

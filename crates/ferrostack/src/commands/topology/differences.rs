@@ -1,4 +1,4 @@
-//! What differs between two states of a namespace. Pure.
+//! Differences between two states of a namespace. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Objects by kind and name.
 pub(crate) type Objects = BTreeMap<(String, String), Value>;
 
-/// What happens to an object.
+/// Change of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     Created,
@@ -26,13 +26,13 @@ impl Action {
     }
 }
 
-/// An object that changes.
+/// Changed object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) action: Action,
-    /// The cluster that it belongs to.
+    /// Cluster of the object.
     pub(crate) cluster: Option<String>,
     /// Paths of fields of a modified object.
     pub(crate) fields: Vec<String>,
@@ -50,7 +50,7 @@ impl Difference {
     }
 }
 
-/// What is created, modified and deleted, by kind and name.
+/// Created, modified and deleted objects, by kind and name, as [`Difference`]s.
 pub(crate) fn differences(before: &Objects, after: &Objects) -> Vec<Difference> {
     let keys: BTreeSet<_> = before.keys().chain(after.keys()).collect();
     let mut found = Vec::new();
@@ -102,7 +102,7 @@ fn cluster_of((kind, name): &(String, String), object: &Value) -> Option<String>
     label.as_str().map(str::to_owned)
 }
 
-/// The paths at which two values differ: fields of objects, and otherwise the value itself.
+/// Paths with a difference between two values: fields of objects, and otherwise the value itself.
 fn compare(path: &str, old: &Value, new: &Value, found: &mut Vec<String>) {
     match (old, new) {
         _ if old == new => {}

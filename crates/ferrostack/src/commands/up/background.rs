@@ -1,4 +1,4 @@
-//! Another process that goes on with a command in the background.
+//! Another process that continues a command in the background.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -13,7 +13,7 @@ use anyhow::Context;
 use crate::commands::logs;
 use crate::environment::Environment;
 
-/// Starts the same command without --detach, in a new process group, so that Ctrl-C in this terminal does not reach it. Its
+/// Starts the same command without --detach, in a new process group, out of reach of Ctrl-C in this terminal. The
 /// output goes to [`logs::FILE`] in the data directory.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub(crate) fn start(data: &Path, environment: &Environment) -> anyhow::Result<Ch
         .context("it cannot be started in the background")
 }
 
-/// The arguments of the started process: it neither starts another one, nor ends after the timeout of this one.
+/// Arguments of the started process, without a further start in the background and without the timeout of this process.
 fn of_started(arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.iter();
     let mut kept = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) async fn ended(child: &mut Child, data: &Path) -> anyhow::Error {
     }
 }
 
-/// The error if the process has ended, with its last output.
+/// Error if the process has ended, with its last output.
 pub(crate) fn ended_now(child: &mut Child, data: &Path) -> anyhow::Result<Option<anyhow::Error>> {
     let Some(_) = child.try_wait()? else {
         return Ok(None);

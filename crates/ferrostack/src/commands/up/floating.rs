@@ -1,19 +1,18 @@
-//! The range of the simulated cloud's floating IPs.
+//! Range of the simulated cloud's floating IPs.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 /// The ranges are 127.64.0.0/16 to 127.254.0.0/16.
 const FIRST: u8 = 64;
 const COUNT: u8 = 191;
-/// The port that is bound on the last address of a range while it is in use: one that hardly any program binds on all
-/// addresses.
+/// Port bound on the last address of a range in use: hardly any program binds this port on all addresses.
 const PORT: u16 = 20_064;
 
 /// A range 127.N.0.0/16.
 #[derive(Debug)]
 pub(super) struct Range {
     pub(super) second_byte: u8,
-    /// Keeps the range from other processes; `None` if one of them has it.
+    /// Socket to keep the range from other processes; `None` if another process has the range.
     lease: Option<TcpListener>,
 }
 
@@ -26,8 +25,7 @@ impl Range {
         }
     }
 
-    /// The stored range, or else one that no process uses, so that several data directories can be in use on one
-    /// machine.
+    /// Stored [`Range`], or else an unused one, so that several data directories can be in use on one machine.
     pub(super) fn find(stored: Option<u8>, cloud: SocketAddr) -> Self {
         if let Some(second_byte) = stored {
             return Self::take(second_byte);

@@ -1,5 +1,5 @@
-//! Hints for the controllers about servers that vanish from the simulated cloud, or stop. A real cloud has no such
-//! events for its users; there a list shows it, which is read less often.
+//! Hints for the controllers about vanished or stopped servers of the simulated cloud. A real cloud has no such events
+//! for users; there a list, read less often, shows the change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use simulator::world::World;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
-/// More than the kinds that hints are about.
+/// Capacity for hints, above the number of kinds with hints.
 const HINTS: usize = 16;
 
-/// Sends a hint for each server of `world` that vanishes or stops, until `stop`.
+/// Sends a hint for each server of the [`World`] that vanishes or stops, until `stop`.
 pub(super) fn of(
     mut world: watch::Receiver<Arc<World>>,
     stop: CancellationToken,

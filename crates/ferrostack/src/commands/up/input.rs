@@ -1,5 +1,5 @@
-//! Applies the options of `up`: creates a cluster, changes what can be changed of an existing one, and rejects other
-//! differences with the command that applies them.
+//! Applies the options of `up`: creates a cluster, changes an existing one where possible, and rejects other
+//! differences with the command to apply them.
 
 mod topology;
 
@@ -23,15 +23,15 @@ use crate::environment::Environment;
 use crate::simulated;
 use crate::source;
 
-/// Name of the cluster that is created when no other name is given.
+/// Default name of the created cluster.
 const DEFAULT_NAME: &str = "demo";
-/// Control plane machines and workers of a new cluster, unless there are other counts.
+/// Default counts of control plane machines and workers of a new cluster.
 const COUNTS: (u32, u32) = (3, 3);
 
-/// Input that is read before anything is started, so that an error in it starts nothing.
+/// Input read before anything is started, so that an error starts nothing.
 pub(super) struct Input {
     documents: Vec<Document>,
-    /// The content of `--from` and of the file in `--config`.
+    /// Content of `--from` and of the file in `--config`.
     template: Option<Text>,
     config: Option<String>,
 }
@@ -94,7 +94,7 @@ struct Change {
     namespace: String,
     name: String,
     patch: Value,
-    /// A description, such as `3 to 4 workers`.
+    /// Description, such as `3 to 4 workers`.
     what: String,
 }
 
@@ -190,7 +190,8 @@ fn is_plain(options: &ClusterOptions) -> bool {
         && options.worker_machine_count.is_none()
 }
 
-/// A template is used only for creation, so for a stored cluster it must be the one that it was created from.
+/// Checks the template: a template is used only for creation, so for a stored cluster it must be the template of the
+/// creation.
 fn check_template(
     args: &Up,
     environment: &Environment,
@@ -340,7 +341,7 @@ async fn change(
     Ok(())
 }
 
-/// The manifests of a new cluster; what its variables lack is filled in from the cloud, which `say` reports for a real one.
+/// Manifests of a new cluster; gaps of its variables are filled in from the cloud, as `say` reports for a real one.
 async fn manifests(
     args: &Up,
     environment: &Environment,
@@ -417,7 +418,7 @@ async fn create(
         .context("the manifests were rejected")
 }
 
-/// The files in the data directory that record from what a cluster was created.
+/// Files in the data directory with the template and configuration of a cluster's creation.
 fn record_names(namespace: &str, name: &str) -> (String, String) {
     let file = |what: &str| {
         let path = Path::new("templates").join(format!("{namespace}.{name}.{what}"));
@@ -426,7 +427,7 @@ fn record_names(namespace: &str, name: &str) -> (String, String) {
     (file("template"), file("config"))
 }
 
-/// Creates the requested namespace, unless it exists or is among `documents`.
+/// Creates the requested [`Namespace`], unless existing or among `documents`.
 async fn ensure_namespace(
     client: &Client,
     namespace: Option<&str>,

@@ -1,8 +1,8 @@
 //! `up --install-ccm`: a cloud controller manager in each workload cluster on a real cloud, by a ClusterResourceSet.
 //!
-//! Each Cluster with an OpenStackCluster has a Secret with the manifests, and a ClusterResourceSet that selects it by a
-//! label. The Cluster owns both, so that the credentials go with it. Written again at each start: changed credentials
-//! reach the workload cluster.
+//! Each Cluster with an OpenStackCluster has a Secret with the manifests, and a ClusterResourceSet with a selector for
+//! the Cluster's label. The Cluster owns both: the credentials are deleted with the Cluster. Both are written again at
+//! each start: changed credentials reach the workload cluster.
 
 use std::collections::{HashMap, HashSet};
 use std::pin::pin;
@@ -24,11 +24,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::commands::cloud_controller_manager::manifests;
 
-/// The label by which a set selects its Cluster; its value is the Cluster's name.
+/// Label of a Cluster for the selector of the set; the value is the Cluster's name.
 const LABEL: &str = "ferrostack.dev/cloud-controller-manager";
-/// The interval in which what a Cluster lacks is looked for again.
+/// Interval between reads of Clusters with missing objects.
 const RETRY: Duration = Duration::from_secs(5);
-/// The name in User-Agent and managed fields.
+/// Name in User-Agent and managed fields.
 const NAME: &str = "ferrostack-install-ccm";
 
 /// Installs the manager with this image in all Clusters, also in new ones, until `stop`.
@@ -67,7 +67,7 @@ pub(super) async fn run(client: Client, image: String, metrics: Metrics, stop: C
     stop.run_until_cancelled(work).await;
 }
 
-/// Remembers a Cluster that has no manager yet, and forgets one that goes.
+/// Remembers a [`Cluster`] without a manager, and forgets a deleted one.
 fn note(
     waiting: &mut HashMap<String, (Cluster, String)>,
     installed: &HashSet<String>,
@@ -90,7 +90,7 @@ fn report(cluster: &Cluster, last: &mut String, problem: &str) {
     }
 }
 
-/// Writes Secret, set and label of a Cluster. Returns whether nothing is left to do.
+/// Writes Secret, set and label of a [`Cluster`]. True if nothing is left to do.
 async fn install(client: &Client, cluster: &Cluster, image: &str) -> anyhow::Result<bool> {
     let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
     // A Cluster with a topology gets its reference later.

@@ -1,5 +1,5 @@
-//! Objects of the management API that `up` keeps: the kinds and the inventory that it writes at each start. Programs that manage
-//! providers, such as clusterctl, would replace or delete them under its controllers.
+//! Objects of the management API kept by `up`: the CRDs and the inventory written at each start. Programs for
+//! providers, such as clusterctl, would replace or delete such objects under the controllers of `up`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use installer::names::NAMESPACE;
 
-/// The names of our definitions.
+/// Names of the built-in CRDs.
 static DEFINITIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let definitions = ::management::definitions();
     definitions.iter().map(|it| it.name_any()).collect()
 });
 
-/// Why nobody else may change or delete an object.
+/// Reasons why no other client may change or delete an object.
 pub(super) fn kept() -> Kept {
     Arc::new(|new, old| is_ours(old).then(|| reason(new, old)).flatten())
 }
@@ -31,7 +31,7 @@ fn is_ours(object: &Value) -> bool {
     }
 }
 
-/// Metadata may change: labels and annotations are everybody's.
+/// Reason against a change; metadata may change: labels and annotations are everybody's.
 fn reason(new: Option<&Value>, old: &Value) -> Option<String> {
     let content = |object: &Value| {
         let fields = ["spec", "providerName", "type", "version"];

@@ -1,4 +1,4 @@
-//! The embedded management API: storage, TLS, admission, our CustomResourceDefinitions.
+//! Embedded management API: storage, TLS, admission, and the built-in CustomResourceDefinitions.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use crate::commands::get::kubeconfig;
 use crate::data_dir::DataDir;
 use crate::pki::Authority;
 
-/// The number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
+/// Number of past events of each resource. The controllers are in the same process, and an informer elsewhere that
 /// missed more lists anew.
 const HISTORY: usize = 400;
 
-/// The nodes of the management API.
+/// Nodes of the management API.
 pub(crate) enum Nodes {
-    /// There are none; why a Pod does not run.
+    /// No nodes; the reason why a Pod does not run.
     None(Option<NotRun>),
     /// Simulated ones.
     Simulated(Arc<dyn Kubelet>),
 }
 
-/// The running management API.
+/// Running management API.
 pub(crate) struct Management {
     pub(crate) client: Client,
     server: ApiServer,
@@ -46,8 +46,8 @@ pub(crate) struct Management {
 }
 
 impl Management {
-    /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the `metrics` of the
-    /// controllers; `older` are versions to serve besides those of today.
+    /// Opens the store, writes the admin kubeconfig and serves on `listener`. `/metrics` includes the [`Metrics`] of
+    /// the controllers; `older` are versions served besides the current ones.
     pub(crate) async fn start(
         data: &DataDir,
         listener: TcpListener,
@@ -103,12 +103,12 @@ impl Management {
         })
     }
 
-    /// Why nothing can be written, if the latest write failed.
+    /// Problem of the latest write, if failed.
     pub(super) fn write_problem(&self) -> Option<String> {
         self.server.write_problem()
     }
 
-    /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start), when all data is on disk.
+    /// Waits for the end of all tasks after the shutdown given to [`start`](Self::start), with all data on disk.
     pub(crate) async fn stopped(self) {
         let _ = self.serving.await;
         drop(self.client);
@@ -116,7 +116,7 @@ impl Management {
     }
 }
 
-/// Why a Pod or workload on the management API is not run.
+/// Reason why a Pod or workload on the management API is not run.
 pub(super) fn not_run(object: &Value) -> Option<String> {
     let what = match object["kind"].as_str()? {
         "Pod" => "this Pod stays Pending".to_owned(),
@@ -144,7 +144,7 @@ fn write_kubeconfig(
     Ok(data.write("kubeconfig", &text)?)
 }
 
-/// Creates or updates what `clusterctl` reads of this management cluster: its inventory of providers.
+/// Creates or updates the inventory of providers in this management cluster, for `clusterctl`.
 async fn install_inventory(client: &Client) -> anyhow::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
     if namespaces.get_opt(NAMESPACE).await?.is_none() {
@@ -172,7 +172,7 @@ async fn install_inventory(client: &Client) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs or updates our CustomResourceDefinitions, with older versions if there are any to serve.
+/// Installs or updates the built-in CustomResourceDefinitions, with [`Older`] versions if requested.
 pub(crate) async fn install_definitions(client: &Client, older: &Older) -> anyhow::Result<()> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut definitions = ::management::definitions();

@@ -1,9 +1,8 @@
 //! A cloud controller manager for each workload cluster on the simulated cloud, in this process.
 //!
-//! The connections that the controllers of Cluster API keep decide which managers run: one for each connected cluster,
-//! none for a cluster that is gone. All managers share sessions and lists of the cloud with the infrastructure
-//! provider. The manager of a cluster steps aside while another process holds the Lease of cloud controller managers
-//! (docs/adr/0033).
+//! The connections of the Cluster API controllers decide which managers run: one for each connected cluster, none for a
+//! deleted cluster. All managers share sessions and lists of the cloud with the infrastructure provider. The manager of
+//! a cluster steps aside while another process holds the Lease of cloud controller managers (docs/adr/0033).
 
 mod lease;
 
@@ -31,18 +30,18 @@ use tokio_util::task::TaskTracker;
 
 use self::lease::{Observed, Standing};
 
-/// The interval in which the credentials of a cluster are read again.
+/// Interval between reads of a cluster's credentials.
 const REREAD: Duration = Duration::from_secs(300);
-/// The interval in which they are read while they cannot be used.
+/// Interval between reads of unusable credentials.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Parts that the managers share.
+/// Shared parts of the managers.
 pub(super) struct Managers {
-    /// A client of the management API.
+    /// [`Client`] of the management API.
     pub(super) client: Client,
-    /// All Clusters.
+    /// All [`Cluster`]s.
     pub(super) clusters: Feed<Cluster>,
-    /// The connections to workload clusters.
+    /// Connections to workload clusters.
     pub(super) remote: Remote,
     /// Sessions and lists of the cloud.
     pub(super) clouds: Clouds,
@@ -82,7 +81,7 @@ impl Managers {
         tasks.wait().await;
     }
 
-    /// Starts the manager of a connected cluster; it ends when the guard is dropped.
+    /// Starts the manager of a connected cluster, until the guard is dropped.
     fn start(
         self: &Arc<Self>,
         cluster: &ClusterKey,
@@ -172,7 +171,7 @@ impl Managers {
         Active { stop, task }
     }
 
-    /// The settings, once they can be read; `None` for a cluster that is not on the simulated cloud.
+    /// First readable [`Settings`]; `None` for a cluster outside of the simulated cloud.
     async fn first_settings(&self, cluster: &ClusterKey) -> Option<Settings> {
         let mut last = String::new();
         loop {
@@ -189,7 +188,7 @@ impl Managers {
         }
     }
 
-    /// Reads the settings again. Those that cannot be read leave the current ones unchanged.
+    /// Reads the [`Settings`] again. Unreadable ones leave the current ones unchanged.
     async fn refresh(&self, cluster: &ClusterKey, settings: &watch::Sender<Arc<Settings>>) {
         match self.settings(cluster).await {
             Ok(Some(new)) => {
@@ -214,7 +213,7 @@ impl Managers {
         }
     }
 
-    /// The credentials of the cluster's identity, and its external network for floating IPs.
+    /// Credentials of the cluster's identity, and its external network for floating IPs.
     async fn settings(&self, cluster: &ClusterKey) -> Result<Option<Settings>, String> {
         let (namespace, name) = (&cluster.namespace, &cluster.name);
         let Some(infrastructure) = self
@@ -263,7 +262,7 @@ impl Active {
     }
 }
 
-/// The next change of a connection; changes of Nodes are left out.
+/// Next [`Change`] of a connection; changes of Nodes are left out.
 async fn next(changes: &mut (impl futures::Stream<Item = Change> + Unpin)) -> Option<Change> {
     loop {
         match changes.next().await? {

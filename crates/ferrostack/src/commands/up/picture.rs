@@ -1,4 +1,4 @@
-//! Draws all clusters on a terminal: failing ones first, then those in progress, then those that are ready.
+//! Draws all clusters on a terminal: failing ones first, then clusters in progress, then ready ones.
 
 use status::readiness::cause;
 use status::snapshot::{Item, Kind, Snapshot};
@@ -6,7 +6,7 @@ use status::tree::{self, Branch};
 
 use crate::picture::{self, Line, Mark, Row, SIMULATED};
 
-/// All clusters, in at most `height` lines of `width` characters. The first row says if their cloud is `simulated`.
+/// All clusters, in at most `height` lines of `width` characters. The first row marks a `simulated` cloud.
 pub(super) fn lines(
     snapshot: &Snapshot,
     simulated: bool,
@@ -20,7 +20,7 @@ pub(super) fn lines(
     picture::lines(rows, width, height)
 }
 
-/// Failing clusters first. If there are several clusters, one that is ready takes one row.
+/// [`Row`]s, failing clusters first. Among several clusters, a ready one takes one row.
 fn rows(snapshot: &Snapshot) -> Vec<Row> {
     let mut clusters: Vec<(Mark, &Item)> = snapshot
         .of_kind(Kind::Cluster)
@@ -73,7 +73,7 @@ fn mark_of_cluster(snapshot: &Snapshot, cluster: &Item) -> Mark {
     }
 }
 
-/// The mark of an object by its own state.
+/// [`Mark`] of an object by its own state.
 fn mark_of(node: &Branch) -> Mark {
     match node {
         _ if node.failing => Mark::Failing,
@@ -83,8 +83,8 @@ fn mark_of(node: &Branch) -> Mark {
     }
 }
 
-/// Mark and message of a row. An object that is ready by its own state does not claim success while something below it
-/// fails or waits: it has the mark and the message of that.
+/// [`Mark`] and message of a row. An object ready by its own state takes mark and message from a failing or waiting
+/// object below.
 fn judged(node: &Branch) -> (Mark, &str) {
     let mark = mark_of(node);
     if matches!(mark, Mark::Failing | Mark::Waiting) {
@@ -129,7 +129,7 @@ fn of_branch(node: &Branch, first: &str, below: &str, rows: &mut Vec<Row>) {
     }
 }
 
-/// The message of the cloud without the request that failed, which `describe` shows.
+/// Message of the cloud without the failed request, which `describe` shows.
 fn without_request(message: &str) -> &str {
     let is_request = |rest: &str| {
         ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -142,7 +142,7 @@ fn without_request(message: &str) -> &str {
     }
 }
 
-/// The phase, and the numbers of ready and failing machines; of an object that has neither, whether it is ready.
+/// Phase, and the numbers of ready and failing machines; readiness for an object without these.
 fn state(node: &Branch) -> String {
     let failing = node.children.iter().filter(|child| child.failing).count();
     let ready = node

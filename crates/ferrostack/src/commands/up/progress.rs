@@ -1,4 +1,4 @@
-//! The progress of clusters: a live tree on a terminal, or else one line per change.
+//! Progress of clusters: a live tree on a terminal, or else one line per change.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,7 +23,7 @@ pub(super) struct Progress {
     screen: Screen,
     /// True if the cloud is simulated.
     simulated: bool,
-    /// Printed below the live tree once all clusters have been ready.
+    /// Lines below the live tree once all clusters have been ready.
     footer: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Progress {
         })
     }
 
-    /// Reports that everything is ready, for users with the next commands.
+    /// Reports that all clusters in a [`Snapshot`] are ready, for users with the next commands.
     pub(super) fn ready(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
         let clusters: Vec<_> = snapshot
             .of_kind(Kind::Cluster)
@@ -90,7 +90,7 @@ impl Progress {
         self.screen.leave();
     }
 
-    /// Prints what has changed since the last call.
+    /// Prints changes since the last call.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         match self.style {
             Style::Live => self.draw(snapshot),
@@ -98,7 +98,7 @@ impl Progress {
         }
     }
 
-    /// True if the output changes without a change of objects, since it contains a duration or the window was resized.
+    /// True if the output changes without a change of objects, because of a duration or a resized window.
     pub(super) fn is_ticking(&self, ready: bool) -> bool {
         self.style == Style::Live && (!ready || self.screen.is_resized())
     }
@@ -157,7 +157,7 @@ impl Progress {
     }
 }
 
-/// The state of an object in a few words: its phase, and what it waits for.
+/// State of an [`Item`] in a few words: phase, and cause of the wait.
 fn state(snapshot: &Snapshot, item: &Item) -> String {
     let phase = item.field("/status/phase").as_str().unwrap_or_default();
     let phase = match (item.is_deleting(), phase) {

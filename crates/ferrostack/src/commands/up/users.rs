@@ -1,4 +1,4 @@
-//! Users of Keystone: the webhook within the process, which the API servers of `up --keystone-auth` ask.
+//! Users of Keystone: webhook within the process, for the API servers of `up --keystone-auth`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use keystone_auth::webhook::Webhook;
 use keystone_auth::{Metrics, user};
 use openstack::transport::{HttpTransport, Trust};
 
-/// For how long Keystone may take to answer.
+/// Timeout of Keystone.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The policy that `generate keystone-auth` prints.
+/// Policy printed by `generate keystone-auth`.
 const POLICY: &str = include_str!("../../../../../config/keystone-auth/policy.yaml");
 
-/// Who users of Keystone are, and what they may do by a policy.
+/// Identity of Keystone's users, and their rights by a policy.
 #[derive(Debug)]
 pub(crate) struct Users(Webhook);
 
 impl Users {
-    /// The users of the Keystone at a URL, by a policy in strict mode: that of the file, or the one that `generate
-    /// keystone-auth` prints.
+    /// [`Users`] of the Keystone at a URL, by a policy in strict mode: the one of the file, or the one printed by
+    /// `generate keystone-auth`.
     pub(crate) fn of(
         url: &str,
         trust: &Trust,

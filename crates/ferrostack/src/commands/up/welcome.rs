@@ -1,4 +1,4 @@
-//! The output of `up` once everything is ready: how to connect.
+//! Output of `up` once everything is ready: commands to connect.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::endpoints::resume;
 use crate::environment::Environment;
 use crate::simulated;
 
-/// The values in the printed lines.
+/// Values in the printed lines.
 pub(crate) struct Welcome<'a> {
     pub(crate) environment: &'a Environment,
     /// The data directory, absolute.
@@ -43,7 +43,7 @@ impl Welcome<'_> {
         lines
     }
 
-    /// The commands that connect to the running services.
+    /// Commands to connect to the running services.
     pub(crate) fn commands(&self, clusters: &[Name<'_>]) -> Vec<String> {
         let file = |name: &str| quoted(&self.data.join(name));
         let program = &self.environment.program;

@@ -1,4 +1,4 @@
-//! The commands that replace machines.
+//! Commands that replace machines.
 
 use super::{Entry, entry};
 

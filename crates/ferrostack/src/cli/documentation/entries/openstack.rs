@@ -1,4 +1,4 @@
-//! The commands of an OpenStack on Kubernetes.
+//! Commands of an OpenStack on Kubernetes.
 
 use super::{Entry, entry};
 

@@ -1,4 +1,4 @@
-//! The values file of the Helm chart `openstack-cloud-controller-manager`, read for the manifests of this manager.
+//! Values file of the Helm chart `openstack-cloud-controller-manager`, read for the manifests of this manager.
 
 mod apply;
 mod keys;
@@ -10,7 +10,7 @@ pub(super) use self::apply::{apply, has_cloud};
 /// Reads a file.
 ///
 /// # Errors
-/// The paths of all keys that the chart does not have, and of values that are none.
+/// Paths of all keys unknown to the chart, and of invalid values.
 pub(super) fn parse(text: &str) -> anyhow::Result<Values> {
     Values::parse(text, keys::all())
 }

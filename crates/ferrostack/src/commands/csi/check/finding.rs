@@ -3,25 +3,25 @@
 use serde::Serialize;
 use serde_json::json;
 
-/// How bad it is.
+/// Severity of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
-    /// Something fails, or will.
+    /// A function fails, or will.
     Error,
-    /// It works, but perhaps not as it is meant.
+    /// Everything works, but perhaps not as intended.
     Warning,
 }
 
-/// Something that is wrong.
+/// Problem.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Finding {
     pub(super) level: Level,
-    /// Such as `StorageClass/fast`, or `cloud.conf`.
+    /// Object, such as `StorageClass/fast`, or `cloud.conf`.
     pub(super) object: String,
-    /// Such as `parameters.type`; empty for the object as a whole.
+    /// Field, such as `parameters.type`; empty for the object as a whole.
     pub(super) field: String,
-    /// Problem, with the cloud's own words if it has answered.
+    /// Problem, with the cloud's own words after a response.
     pub(super) message: String,
     /// Next step.
     pub(super) advice: String,
@@ -56,12 +56,12 @@ impl Finding {
     }
 }
 
-/// How many of a level there are.
+/// Number of [`Finding`]s of a level.
 pub(super) fn count(findings: &[Finding], level: Level) -> usize {
     findings.iter().filter(|it| it.level == level).count()
 }
 
-/// A table, in which what to do is below what is wrong, and a line with the sum.
+/// Table of [`Finding`]s, with the advice below the problem, and a line with the sum.
 pub(super) fn text(findings: &[Finding]) -> String {
     let header = ["LEVEL", "OBJECT", "FIELD", "WHAT IS WRONG, AND WHAT TO DO"];
     let mut rows = vec![header.map(str::to_owned)];
@@ -106,7 +106,7 @@ fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// The same for programs.
+/// Findings as JSON.
 pub(super) fn document(findings: &[Finding]) -> serde_json::Result<String> {
     terminal::json(&json!({
         "errors": count(findings, Level::Error),

@@ -18,10 +18,10 @@ use operator::client::Api;
 use super::super::listed;
 use super::rules;
 
-/// A list of a cloud, or why there is none.
+/// List of a cloud, or the reason why there is none.
 pub(super) type Read<T> = openstack::Result<T>;
 
-/// Everything that is judged.
+/// Input of the judgement.
 #[derive(Debug, Default)]
 pub(super) struct Observed {
     /// Errors in cloud.conf.
@@ -30,7 +30,7 @@ pub(super) struct Observed {
     pub(super) storage: BlockStorage,
     /// `--with-topology`.
     pub(super) topology: bool,
-    /// By name, which is empty for `[Global]`. None if cloud.conf cannot be used.
+    /// [`Cloud`]s by name, which is empty for `[Global]`. None if cloud.conf cannot be used.
     pub(super) clouds: BTreeMap<String, Read<Cloud>>,
     pub(super) cluster: Cluster,
 }
@@ -42,10 +42,10 @@ pub(super) struct Cloud {
     pub(super) cinder_zones: Read<Vec<AvailabilityZone>>,
     pub(super) types: Read<Vec<VolumeType>>,
     pub(super) limits: Read<VolumeLimits>,
-    /// Of snapshots, and of each type of volumes.
+    /// Quotas of snapshots, and of each type of volumes.
     pub(super) quotas: Read<BTreeMap<String, VolumeQuota>>,
     pub(super) volumes: Read<Vec<Volume>>,
-    /// The ids of the servers of the project.
+    /// Ids of the servers of the project.
     pub(super) servers: Read<Vec<String>>,
     pub(super) backups: Read<Vec<Backup>>,
     pub(super) group_types: Read<Vec<GroupType>>,
@@ -63,17 +63,17 @@ pub(super) struct Cluster {
     pub(super) claims: Vec<PersistentVolumeClaim>,
     pub(super) attachments: Vec<VolumeAttachment>,
     pub(super) nodes: Vec<Node>,
-    /// The Secrets that classes name, by namespace and name.
+    /// Secrets named in classes, by namespace and name.
     pub(super) secrets: BTreeMap<(String, String), Named>,
 }
 
-/// A Secret of a class.
+/// Secret of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Absent,
-    /// It may not be read; why.
+    /// No permission to read; the reason.
     Hidden(String),
-    /// Its key `cloud`; the others are not kept.
+    /// Key `cloud`; other keys are not kept.
     Found(Option<String>),
 }
 

@@ -20,7 +20,7 @@ use crate::commands::csi::clouds::section;
 pub(super) use self::secrets::of as secrets;
 pub(in crate::commands::csi) use self::volumes::handle;
 
-/// All that is wrong, the worst first.
+/// All problems as [`Finding`]s, the worst first.
 pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     let mut all: Vec<Finding> = observed.conf.iter().map(of_file).collect();
     all.extend(cloud::findings(observed));
@@ -33,7 +33,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     all
 }
 
-/// A line of cloud.conf.
+/// [`Finding`] about a line of cloud.conf.
 fn of_file(found: &cloud_conf::Finding) -> Finding {
     let object = match found.file.as_str() {
         "" => "cloud.conf".to_owned(),
@@ -64,13 +64,13 @@ fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// The clouds that answered.
+/// [`Cloud`]s that responded.
 fn seen(observed: &Observed) -> impl Iterator<Item = (&str, &Cloud)> {
     let clouds = observed.clouds.iter();
     clouds.filter_map(|(name, cloud)| Some((name.as_str(), cloud.as_ref().ok()?)))
 }
 
-/// Items of all clouds together; `None` unless every cloud has answered.
+/// Items of all clouds together; `None` unless every cloud responded.
 fn known<'a, T: 'a>(
     observed: &'a Observed,
     of: impl Fn(&'a Cloud) -> Option<&'a Vec<T>>,

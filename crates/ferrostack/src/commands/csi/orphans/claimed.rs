@@ -13,11 +13,11 @@ use super::thing::{Form, Thing};
 
 const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 const GROUP_SNAPSHOTS: &str = "groupsnapshot.storage.k8s.io";
-/// The metadata of volumes and snapshots with the name of their object.
+/// Metadata of volumes and snapshots with the name of their object.
 const VOLUME_NAME: &str = "csi.storage.k8s.io/pv/name";
 const CONTENT_NAME: &str = "csi.storage.k8s.io/volumesnapshotcontent/name";
 
-/// The names and ids in the objects of a cluster, each with the object.
+/// Names and ids in the objects of a cluster, each with the object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Claimed {
     /// The uid of the namespace kube-system.
@@ -26,12 +26,12 @@ pub(crate) struct Claimed {
     pub(crate) handles: BTreeMap<String, String>,
     /// Names of PersistentVolumes and of VolumeSnapshotContents.
     pub(crate) names: BTreeSet<(Form, String)>,
-    /// Uids of claims and of VolumeSnapshots, of which the sidecars make the names of what is being created.
+    /// Uids of claims and of VolumeSnapshots, used by the sidecars in the names of new resources.
     pub(crate) uids: BTreeMap<String, String>,
 }
 
 impl Claimed {
-    /// Current names in the cluster. An error if any list fails: its objects would be missing.
+    /// Current names in the cluster; an error if any list fails, since objects would be missing.
     pub(crate) async fn read(client: &Client) -> anyhow::Result<Self> {
         let mut claimed = Self {
             cluster_uid: identity::uid(client).await?,
@@ -64,7 +64,7 @@ impl Claimed {
         Ok(claimed)
     }
 
-    /// Whatever a content has in its fields may be an id.
+    /// Adds all possible ids in the fields of a content.
     fn content(&mut self, content: &DynamicObject, kind: &str) {
         let object = of(content, kind);
         for field in ["spec", "status"] {
@@ -75,7 +75,7 @@ impl Claimed {
         self.names.insert((Form::Snapshot, content.name_any()));
     }
 
-    /// The object that names it, or that it is being created for.
+    /// Object with the [`Thing`]'s name, or waiting for the creation.
     pub(crate) fn holder(&self, thing: &Thing) -> Option<String> {
         if let Some(object) = self.handles.get(&thing.id) {
             return Some(object.clone());

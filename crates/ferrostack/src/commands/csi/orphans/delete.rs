@@ -1,5 +1,5 @@
-//! Deletes orphans one after the other. Each is looked at again before, and so is the cluster: what has been named since is
-//! kept. Nothing is remembered, so that it can be killed at any point and repeated.
+//! Deletes orphans one after the other. Resource and cluster are read again before each deletion: an orphan named in
+//! the meantime is kept. No state is kept, so the command can be killed at any point and repeated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use super::claimed::Claimed;
 use super::judge::{Rules, Verdict, judge};
 use super::thing::{Form, Thing};
 
-/// How long snapshots that are being deleted are waited for before their volume is deleted, in seconds.
+/// Timeout for the deletion of snapshots before their volume is deleted, in seconds.
 const PATIENCE: u32 = 120;
 
 /// Outcome for an orphan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Cinder deletes it.
+    /// Cinder deletes the resource.
     Deleted,
-    /// It was gone already.
+    /// The resource was gone already.
     Gone,
-    /// It is no orphan any more, or may not be deleted any more.
+    /// No orphan any more, or not deletable any more.
     Kept(String),
-    /// In the cloud's words.
+    /// Message of the cloud.
     Failed(String),
 }
 
-/// Deletes one.
+/// Deletes one [`Thing`].
 pub(super) async fn one(
     thing: &Thing,
     sessions: &BTreeMap<String, Session>,
@@ -67,7 +67,7 @@ pub(super) async fn one(
     })
 }
 
-/// Waits for those of its snapshots that are being deleted. The others are Cinder's reason to refuse.
+/// Waits for snapshots of the volume that are being deleted. Cinder refuses the deletion because of other snapshots.
 async fn snapshots_gone(volume: &Thing, session: &Session) -> openstack::Result<()> {
     for _ in 0..PATIENCE {
         let snapshots = session.volume().snapshots().await?;

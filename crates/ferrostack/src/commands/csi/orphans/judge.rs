@@ -10,27 +10,27 @@ use k8s_openapi::jiff::tz::TimeZone;
 use super::claimed::Claimed;
 use super::thing::{Form, Thing};
 
-/// Bounds of the deletion.
+/// Rules for the deletion.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
-    /// The name of the cluster.
+    /// Name of the cluster.
     pub(crate) cluster: String,
-    /// The least age.
+    /// Minimum age.
     pub(crate) older_than: Duration,
-    /// True if the name of the cluster is enough where there is no uid.
+    /// True if the name of the cluster suffices for a resource without a uid.
     pub(crate) without_uid: bool,
 }
 
 /// Judgement of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Not of this cluster.
+    /// Resource of another cluster.
     Foreign,
-    /// An object names it.
+    /// Resource named by an object.
     Held(String),
-    /// An orphan that is not deleted, for this reason.
+    /// Orphan kept for a reason.
     Kept(String),
-    /// An orphan that may be deleted.
+    /// Deletable orphan.
     Orphan,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn judge(thing: &Thing, claimed: &Claimed, rules: &Rules, now: Timest
     }
 }
 
-/// Why it is not deleted, whosever it is.
+/// Reason to keep a [`Thing`], for any owner.
 fn reason(thing: &Thing, rules: &Rules, now: Timestamp) -> Option<String> {
     if let Some(used) = thing.used_by.first() {
         return Some(used.clone());
@@ -78,13 +78,13 @@ fn reason(thing: &Thing, rules: &Rules, now: Timestamp) -> Option<String> {
     }
 }
 
-/// The time since Cinder's `created_at`; `None` if that is no time, or not past.
+/// Time since Cinder's `created_at`; `None` for an invalid time, or one in the future.
 pub(crate) fn age(created_at: &str, now: Timestamp) -> Option<Duration> {
     let created = created(created_at)?;
     Duration::try_from(now.duration_since(created)).ok()
 }
 
-/// Cinder writes times of UTC, without a zone.
+/// [`Timestamp`] of Cinder: UTC, without a zone.
 pub(crate) fn created(text: &str) -> Option<Timestamp> {
     let text = text.trim_end_matches('Z').trim_end_matches("+00:00");
     let time: DateTime = text.parse().ok()?;

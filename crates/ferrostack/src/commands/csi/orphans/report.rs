@@ -7,14 +7,14 @@ use super::delete::Outcome;
 use super::judge::{age, created};
 use super::thing::Thing;
 
-/// An orphan, and why it is not deleted if it is not.
+/// Orphan, with the reason if kept.
 #[derive(Clone, Debug)]
 pub(super) struct Orphan {
     pub(super) thing: Thing,
     pub(super) kept: Option<String>,
 }
 
-/// A table, and a line with the sum.
+/// Table of [`Orphan`]s, and a line with the sum.
 pub(super) fn table(orphans: &[Orphan], now: Timestamp) -> String {
     if orphans.is_empty() {
         return "There are no orphans.\n".to_owned();
@@ -54,7 +54,7 @@ pub(super) fn gib<'a>(orphans: impl Iterator<Item = &'a Orphan>) -> i64 {
     orphans.map(|it| it.thing.size).sum()
 }
 
-/// The claim or the VolumeSnapshot that it was created for.
+/// Claim or VolumeSnapshot for which the [`Thing`] was created.
 fn claim(thing: &Thing) -> Option<String> {
     let part = |key: &str| thing.metadata.get(&format!("csi.storage.k8s.io/{key}"));
     let of = |kind: &str| {
@@ -67,7 +67,7 @@ fn claim(thing: &Thing) -> Option<String> {
     of("pvc").or_else(|| of("volumesnapshot"))
 }
 
-/// An orphan for programs, with what became of it.
+/// [`Orphan`] as JSON, with its [`Outcome`].
 pub(super) fn document(orphan: &Orphan, outcome: Option<&Outcome>, now: Timestamp) -> Value {
     let thing = &orphan.thing;
     let mut document = json!({
@@ -97,7 +97,7 @@ pub(super) fn document(orphan: &Orphan, outcome: Option<&Outcome>, now: Timestam
     document
 }
 
-/// Outcome for an orphan, on one line.
+/// [`Outcome`] for an orphan, on one line.
 pub(super) fn line(thing: &Thing, outcome: &Outcome) -> String {
     let (form, name, id) = (thing.form.name(), &thing.name, &thing.id);
     let result = match outcome {

@@ -30,15 +30,15 @@ impl Form {
 /// A volume, a snapshot or a backup.
 #[derive(Clone, Debug)]
 pub(crate) struct Thing {
-    /// The cloud; empty for that of `[Global]`.
+    /// Name of the cloud; empty for `[Global]`.
     pub(crate) cloud: String,
     pub(crate) form: Form,
     pub(crate) id: String,
     pub(crate) name: String,
-    /// In GiB.
+    /// Size in GiB.
     pub(crate) size: i64,
     pub(crate) status: String,
-    /// Of UTC, as Cinder writes it.
+    /// Time of the creation in UTC, as written by Cinder.
     pub(crate) created_at: String,
     pub(crate) metadata: BTreeMap<String, String>,
     /// Obstacles to the deletion, in words.
@@ -91,7 +91,7 @@ impl Thing {
         }
     }
 
-    /// As it is now; `None` if it is gone.
+    /// Current state of the resource; `None` if gone.
     pub(crate) async fn again(&self, session: &Session) -> Result<Option<Self>, Error> {
         let (volumes, cloud, id) = (session.volume(), &self.cloud, &self.id);
         let read = match self.form {
@@ -112,7 +112,7 @@ impl Thing {
         }
     }
 
-    /// Asks Cinder to delete it. One that is gone is deleted.
+    /// Deletes the resource in Cinder. A missing one counts as deleted.
     pub(crate) async fn delete(&self, session: &Session) -> Result<(), Error> {
         let (volumes, id) = (session.volume(), &self.id);
         let deleted = match self.form {
@@ -127,7 +127,7 @@ impl Thing {
     }
 }
 
-/// All that the project has in a cloud. Backups are none where the cloud has no such service.
+/// All [`Thing`]s of the project in a cloud. Without a backup service there are no backups.
 pub(crate) async fn all(cloud: &str, session: &Session) -> Result<Vec<Thing>, Error> {
     let volumes = session.volume();
     let backups = async {

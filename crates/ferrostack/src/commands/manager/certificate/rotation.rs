@@ -1,8 +1,8 @@
-//! The next step with the certificate in the Secret, by its content and the time: nothing else is remembered, so that any manager
-//! goes on where another one was.
+//! Next step with the certificate in the Secret, by the content and the time: no other state is kept, so any manager
+//! continues the work of another one.
 //!
-//! A new certificate of a new authority is prepared, while the old one is served; API servers get both authorities; then the new
-//! certificate is served, and the old authority stays until it has expired, for managers that are late.
+//! A new certificate of a new authority is prepared, while the old one is served; API servers get both authorities;
+//! then the new certificate is served, and the old authority stays until the expiry, for managers that are late.
 
 use std::net::IpAddr;
 
@@ -13,25 +13,25 @@ use x509_parser::extensions::GeneralName;
 
 use super::Stored;
 
-/// How long before its end a certificate is replaced, in seconds.
+/// Remaining validity of a certificate at the replacement, in seconds.
 const RENEWAL: i64 = 90 * 86_400;
 
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::commands::manager) enum Step {
-    /// Issues the next certificate, for these names, beside these authorities.
+    /// Issues the next certificate, for the names, beside the authorities.
     Prepare {
         names: Vec<String>,
         authorities: String,
     },
     /// Serves the next certificate.
     Switch,
-    /// Leaves these authorities, since others have expired.
+    /// Keeps these authorities only, since others have expired.
     Forget { authorities: String },
 }
 
 impl Step {
-    /// The step as it is logged when it is done.
+    /// Step as logged afterwards.
     pub(in crate::commands::manager) fn text(&self) -> &'static str {
         match self {
             Self::Prepare { .. } => "another one is prepared, of another authority",
@@ -41,7 +41,7 @@ impl Step {
     }
 }
 
-/// The next step, if there is one. `names`: those by which the webhooks are reached. `is_registered`: API servers have had all
+/// Next [`Step`], if any. `names` are the host names of the webhooks. `is_registered`: API servers have had all
 /// authorities for a while.
 pub(super) fn step(
     stored: &Stored,
@@ -90,18 +90,18 @@ pub(super) fn step(
     is_less.then_some(Step::Forget { authorities: kept })
 }
 
-/// The parts of a certificate that count here.
+/// Relevant parts of a certificate.
 struct Certificate {
     name: String,
     issuer: String,
-    /// Its end, in seconds since 1970.
+    /// End of the validity, in seconds since 1970.
     until: i64,
-    /// The hosts that it is for.
+    /// Hosts of the certificate.
     names: Vec<String>,
     pem: String,
 }
 
-/// The certificates of a text in PEM that can be read.
+/// Readable [`Certificate`]s of a text in PEM.
 fn certificates(text: &str) -> Vec<Certificate> {
     const END: &str = "-----END CERTIFICATE-----";
     let blocks = text.split_inclusive(END);

@@ -1,4 +1,4 @@
-//! The Secret of the certificate.
+//! Secret of the certificate.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,19 @@ use super::rotation::{self, Step};
 use super::{Pair, Stored};
 use crate::pki;
 
-/// How long a certificate is valid, in days.
+/// Validity of a certificate, in days.
 const DAYS: i64 = 365;
-/// The keys of the Secret, of type kubernetes.io/tls, and those of the next certificate.
+/// Keys of the Secret, of type kubernetes.io/tls, including the keys of the next certificate.
 const AUTHORITIES: &str = "ca.crt";
 const SERVED: (&str, &str) = ("tls.crt", "tls.key");
 const NEXT: (&str, &str) = ("next.crt", "next.key");
 
-/// The Secret of a manager's certificate.
+/// Secret of a manager's certificate.
 pub(in crate::commands::manager) struct Store {
     secrets: Api<Secret>,
     name: String,
     title: String,
-    /// The names by which the webhooks are reached.
+    /// Host names of the webhooks.
     names: Vec<String>,
 }
 
@@ -60,8 +60,7 @@ impl Store {
         }
     }
 
-    /// Reads the certificate, or issues one. If several managers find none, the first one to store a certificate wins, and all use
-    /// that one.
+    /// Reads the certificate, or issues one. If several managers find none, all use the certificate stored first.
     pub(super) async fn ensure(&self) -> anyhow::Result<Stored> {
         let title = &self.title;
         let stored = self.secrets.get_opt(&self.name).await;
@@ -96,7 +95,7 @@ impl Store {
         Ok((secret, stored))
     }
 
-    /// Takes the next step, if there is one. Somebody else's write in between is left as it is, and looked at the next time.
+    /// Takes the next [`Step`], if any. Another writer's change in between is left alone, and read the next time.
     pub(super) async fn advance(&self, is_registered: bool) -> anyhow::Result<Option<Step>> {
         let (mut secret, found) = self.get().await?;
         let Some(step) = rotation::step(&found, &self.names, is_registered, Timestamp::now())
@@ -129,7 +128,7 @@ impl Store {
         }
     }
 
-    /// A Secret with a certificate that is valid for this many days.
+    /// [`Secret`] with a certificate, valid for this many days.
     pub(super) fn issued(&self, days: i64) -> anyhow::Result<Secret> {
         let (authority, pair) = issue(self.names.clone(), days)?;
         let mut data = BTreeMap::new();
@@ -152,15 +151,15 @@ fn insert(data: &mut BTreeMap<String, ByteString>, key: &str, text: &str) {
     data.insert(key.to_owned(), ByteString(text.as_bytes().to_vec()));
 }
 
-/// The PEM of an authority, and what it has issued. Each authority has a name of its own, by which its certificates are told from
-/// those of another.
+/// PEM of an authority, and an issued [`Pair`]. Each authority has a name of its own, to distinguish certificates of
+/// different authorities.
 fn issue(names: Vec<String>, days: i64) -> anyhow::Result<(String, Pair)> {
     let name = format!("ferrostack-webhook-{}", uuid::Uuid::new_v4());
     let (authority, identity) = pki::self_issued_for(&name, names, days)?;
     Ok((authority, identity.into()))
 }
 
-/// The content of a Secret.
+/// Content of a [`Secret`].
 pub(super) fn stored(secret: &Secret) -> anyhow::Result<Stored> {
     let data = secret.data.as_ref();
     let text = |key: &str| {
@@ -182,7 +181,7 @@ pub(super) fn stored(secret: &Secret) -> anyhow::Result<Stored> {
     })
 }
 
-/// The host of an https URL: without port, without the brackets of an IPv6 address.
+/// Host of an https URL: without port, without the brackets of an IPv6 address.
 fn host(url: &str) -> Option<String> {
     let url: http::Uri = url.parse().ok()?;
     let host = url.host()?.trim_matches(['[', ']']);

@@ -1,4 +1,4 @@
-//! Texts of the projects about their options, as the build script has packed them.
+//! Texts of the projects about their options, as packed by the build script.
 
 use std::io::Read as _;
 
@@ -6,10 +6,10 @@ use deployer::{Release, Service};
 use flate2::read::ZlibDecoder;
 
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/options.z"));
-/// Sections of Glance that take the options of the section `file`.
+/// Sections of Glance with the options of the section `file`.
 const STORES: [&str; 2] = ["os_glance_staging_store", "os_glance_tasks_store"];
 
-/// Text about an option, if the project has one.
+/// Text about an option, if provided by the project.
 pub(super) fn of(release: Release, service: Service, section: &str, name: &str) -> Option<String> {
     found(&unpacked()?, release, service, section, name)
 }

@@ -1,4 +1,4 @@
-//! Reads the namespace of a cloud, and asks the API server about each object.
+//! Reads the namespace of a cloud, and sends a dry run of each object to the API server.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Refusal;
 
-/// Objects in one answer to a list.
+/// Number of objects in one page of a list.
 const PAGE: u32 = 500;
 
 /// The objects of a kind.
@@ -27,7 +27,7 @@ pub(in crate::commands::openstack) fn api(
     Api::namespaced_with(client.clone(), namespace, &ApiResource::from_gvk(&kind))
 }
 
-/// Every object in the namespace of the kinds that a cloud has.
+/// Every object in the namespace of an [`ObjectKind`].
 pub(in crate::commands::openstack) async fn objects(
     client: &Client,
     namespace: &str,
@@ -92,7 +92,7 @@ async fn pages(api: &Api<DynamicObject>) -> anyhow::Result<Vec<Value>> {
     }
 }
 
-/// Objects of the plan that the API server rejects, by a dry run of each.
+/// [`Refusal`]s of objects of the plan, by a dry run of each.
 pub(super) async fn refusals(
     client: &Client,
     namespace: &str,
@@ -134,7 +134,7 @@ pub(super) async fn refusals(
     Ok(refusals)
 }
 
-/// The API server's own words.
+/// Message of the API server.
 fn in_words(error: kube::Error) -> anyhow::Error {
     match error {
         kube::Error::Api(status) => anyhow::Error::msg(status.message),

@@ -5,10 +5,10 @@ use std::fmt::Write;
 use deployer::{Action, Change, Cloud, Plan, PlannedStep, Verb};
 use serde_json::Value;
 
-/// The longest value that is printed whole.
+/// Longest value printed whole.
 const LONGEST: usize = 60;
 
-/// The plan: steps in order, what is deleted, what restarts, and the sum. `apply` is the command that does it.
+/// [`Plan`] as text: steps in order, deletions, restarts, and the sum. `apply` is the command to apply the plan.
 pub(super) fn of(cloud: &Cloud, plan: &Plan, digest: &str, apply: &str) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -136,7 +136,7 @@ fn action(text: &mut String, action: &Action) -> std::fmt::Result {
     Ok(())
 }
 
-/// A value on one line.
+/// [`Value`] on one line.
 fn short(value: &Value) -> String {
     let text = match value {
         Value::String(text) if !text.contains('\n') => text.clone(),

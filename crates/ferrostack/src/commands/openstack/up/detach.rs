@@ -1,4 +1,4 @@
-//! `openstack up --detach`: starts another process, and shows what it says until the cloud is ready.
+//! `openstack up --detach`: starts another process, and shows its output until the cloud is ready.
 
 use std::path::Path;
 use std::process::Child;
@@ -16,13 +16,13 @@ use crate::connect;
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
 
-/// Pause between two looks at what the other process has said.
+/// Pause between two reads of the other process' output.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts `openstack up` in the background, and returns when its cloud is ready.
 ///
 /// # Errors
-/// If the cloud is not simulated, for the reason for which the other process ends, or after `--timeout`.
+/// If the cloud is not simulated, if the other process ends, or after `--timeout`.
 pub(super) async fn run(
     args: &OpenStackUp,
     environment: &Environment,
@@ -59,7 +59,7 @@ pub(super) async fn run(
     Ok(())
 }
 
-/// Says what the process says, until its cloud is ready.
+/// Prints the output of the process, until its cloud is ready.
 async fn follow(
     mut child: Child,
     mut log: Log,

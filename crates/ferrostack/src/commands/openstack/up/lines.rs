@@ -1,4 +1,4 @@
-//! Which changes of steps are printed as text.
+//! Choice of the changes of steps that are printed as text.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use api::openstack::v1alpha1::{Phase, StepStatus};
 
 use crate::commands::openstack::status;
 
-/// How long a step has to wait for the same thing until this is printed.
+/// Time a step has to wait for the same object before the wait is printed.
 const STANDING: Duration = Duration::from_secs(5);
 
-/// State of each step. The end and the failure of a step are printed at once; what it waits for, when it has
-/// waited for some time; and that it waits for other steps never, because those say why.
+/// State of each step. The end and the failure of a step are printed at once; a wait after some time; and a wait for
+/// other steps never, because the other steps print the reason.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     steps: BTreeMap<String, Known>,
@@ -26,7 +26,7 @@ struct Known {
 }
 
 impl Lines {
-    /// The lines that are due.
+    /// Lines that are due.
     pub(super) fn due(&mut self, steps: &[StepStatus], now: Instant) -> Vec<String> {
         let is_first = self.steps.is_empty();
         let ready = steps.iter().filter(|it| it.phase == Phase::Ready).count();
@@ -63,7 +63,7 @@ impl Lines {
         known
     }
 
-    /// Forgets all steps: the cloud is gone.
+    /// Forgets all steps of a deleted cloud.
     pub(super) fn clear(&mut self) {
         self.steps.clear();
     }

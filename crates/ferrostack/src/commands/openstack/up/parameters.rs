@@ -1,4 +1,4 @@
-//! The object of a cloud from a file and `--set`, checked before anything is started.
+//! Object of a cloud from a file and `--set`, checked before anything is started.
 
 use crate::source;
 use std::path::Path;
@@ -10,33 +10,33 @@ use serde_json::{Value, json};
 
 use super::super::{File, warnings};
 
-/// Fields that are texts, whatever they look like.
+/// Fields with texts, even if the text looks like a number.
 const TEXTS: [&str; 2] = ["release", "region"];
 
 /// Request of the user.
 pub(in crate::commands::openstack) struct Asked {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// The object.
+    /// Object of the cloud.
     pub(in crate::commands::openstack) object: Value,
     /// True if neither a file nor a field is given.
     pub(super) is_default: bool,
-    /// True if there is a file.
+    /// True if a file is given.
     pub(super) has_file: bool,
-    /// The fields that come from the defaults of the place, as `FIELD=VALUE`.
+    /// Fields set by the defaults of the place, as `FIELD=VALUE`.
     pub(super) filled: Vec<String>,
     pub(in crate::commands::openstack) warnings: Vec<String>,
 }
 
 impl Asked {
-    /// The cloud that the object describes.
+    /// [`Cloud`] of the object.
     pub(in crate::commands::openstack) fn cloud(&self) -> anyhow::Result<Cloud> {
         let (parameters, _) = Parameters::read(&self.object)?;
         Ok(Cloud::of(&self.object, parameters)?)
     }
 }
 
-/// Reads the file and the fields above it. What they say nothing about is as in `defaults`, which are those of the place.
+/// Reads the file, overridden by the fields. Missing fields are taken from `defaults`, the defaults of the place.
 pub(in crate::commands::openstack) fn read(
     file: Option<&Path>,
     fields: &[String],
@@ -106,7 +106,7 @@ pub(in crate::commands::openstack) fn read(
     })
 }
 
-/// Sets the fields of `defaults` that a spec does not have. Returns them.
+/// Sets the fields of `defaults` missing in a spec. Returns their names.
 fn fill(spec: &mut Value, defaults: &Value) -> Vec<String> {
     let (Some(spec), Some(defaults)) = (spec.as_object_mut(), defaults.as_object()) else {
         return vec![];
@@ -125,7 +125,7 @@ fn fill(spec: &mut Value, defaults: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Sets a field, with the objects above it.
+/// Sets a field, with its parent objects.
 fn set(spec: &mut Value, path: &str, value: &str) -> anyhow::Result<()> {
     let parsed = match serde_json::from_str(value) {
         Ok(parsed) if !TEXTS.contains(&path) => parsed,

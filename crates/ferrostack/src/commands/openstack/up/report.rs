@@ -1,4 +1,4 @@
-//! Output of `openstack up`: a tree that is drawn again on a terminal, or else a line for each change.
+//! Output of `openstack up`: a tree redrawn on a terminal, or else a line for each change.
 
 use std::time::Instant;
 
@@ -15,10 +15,10 @@ use crate::environment::Environment;
 use crate::output::Screen;
 use crate::picture::{self, SIMULATED};
 
-/// Beginning of the line about a cloud that is ready.
+/// Beginning of the line about a ready cloud.
 pub(super) const READY: &str = "ready after";
 
-/// True if a line of `openstack up`, as text or JSON, says that the cloud is ready.
+/// True for a line of `openstack up`, as text or JSON, about a ready cloud.
 pub(super) fn is_ready(line: &str) -> bool {
     line.starts_with(READY) || line.starts_with(r#"{"ready":"#)
 }
@@ -28,9 +28,9 @@ pub(in crate::commands::openstack) struct Report<'a> {
     say: &'a dyn Fn(&str),
     style: Style,
     started: Instant,
-    /// Steps that were printed last.
+    /// [`StepStatus`] of each step, as printed last.
     steps: Vec<StepStatus>,
-    /// The phase of an upgrade that was printed last.
+    /// Phase of an upgrade, as printed last.
     phase: String,
 }
 
@@ -43,9 +43,9 @@ enum Style {
 struct Live {
     screen: Screen,
     parts: Parts,
-    /// True if nothing of the cloud runs.
+    /// True if the cloud is simulated, and nothing runs.
     simulated: bool,
-    /// The generation of the cloud that has these parts.
+    /// Generation of the cloud with these [`Parts`].
     generation: Option<i64>,
     /// Lines below the tree when the cloud is ready.
     footer: Vec<String>,
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Marks the tree as one of which nothing runs.
+    /// Marks the tree as simulated.
     pub(super) fn mark_simulated(&mut self) {
         if let Style::Live(live) = &mut self.style {
             live.simulated = true;
@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The cloud has changed.
+    /// Takes over a changed [`OpenStack`] object.
     pub(in crate::commands::openstack) fn cloud(&mut self, cloud: &OpenStack) {
         let steps = cloud.status.as_ref().map(|it| it.steps.clone());
         let steps = steps.unwrap_or_default();
@@ -126,7 +126,7 @@ impl<'a> Report<'a> {
         self.tick();
     }
 
-    /// Prints how far an upgrade is, when that has changed.
+    /// Prints the progress of an upgrade, if changed.
     fn upgrade(&mut self, cloud: &OpenStack) {
         let line = upgrade::line(cloud);
         if line == self.phase {
@@ -144,7 +144,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Time has passed.
+    /// Updates the durations.
     pub(in crate::commands::openstack) fn tick(&mut self) {
         if self.steps.is_empty() {
             return;
@@ -161,7 +161,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The cloud is ready: the event as JSON, and lines for people.
+    /// Prints the readiness of the cloud: the event as JSON, and lines for people.
     pub(super) fn ready(&mut self, event: &Value, lines: Vec<String>) {
         let seconds = self.seconds();
         match &mut self.style {
@@ -174,7 +174,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// There is no cloud any more.
+    /// Forgets a deleted cloud.
     pub(super) fn gone(&mut self) {
         self.note("the cloud was deleted; nothing is left to control");
         self.steps.clear();
@@ -185,7 +185,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The controller has stopped, after these requests.
+    /// Prints the stop of the controller, with its [`Requests`].
     pub(super) fn stopped(&mut self, requests: &Requests) {
         match &mut self.style {
             Style::Json => {
@@ -220,7 +220,7 @@ impl Live {
     }
 }
 
-/// The numbers of requests as JSON.
+/// Numbers of [`Requests`] as JSON.
 pub(super) fn counts(requests: &Requests) -> Value {
     json!({"all": requests.all(), "watches": requests.watches(), "writes": requests.writes()})
 }

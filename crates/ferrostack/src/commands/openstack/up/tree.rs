@@ -1,5 +1,4 @@
-//! The steps of a cloud as a tree on a terminal: a row for each service, and below it what of it is not ready, with what
-//! that waits for.
+//! Steps of a cloud as a tree on a terminal: a row for each service, with unready steps and the reasons of waits below.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +8,17 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::picture::{Mark, Row};
 
-/// The services of a cloud in their order, each with its steps.
+/// Services of a cloud in order, each with the steps.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     title: String,
-    /// How far an upgrade is.
+    /// Progress of an upgrade.
     note: String,
     parts: Vec<(&'static str, Vec<String>)>,
 }
 
 impl Parts {
-    /// Parts of an object; none if its parameters are rejected.
+    /// [`Parts`] of an object; none for rejected parameters.
     pub(super) fn of(object: &OpenStack) -> Self {
         let cloud = serde_json::to_value(object).ok().and_then(|document| {
             let (parameters, _) = Parameters::read(&document).ok()?;
@@ -44,12 +43,12 @@ impl Parts {
         }
     }
 
-    /// Says beside the title how far an upgrade is.
+    /// Sets the progress of an upgrade beside the title.
     pub(super) fn note(&mut self, note: String) {
         self.note = note;
     }
 
-    /// The rows at a time.
+    /// [`Row`]s at this time.
     pub(super) fn rows(&self, steps: &[StepStatus], now: Timestamp) -> Vec<Row> {
         let by_name: BTreeMap<&str, &StepStatus> =
             steps.iter().map(|it| (it.name.as_str(), it)).collect();
@@ -93,7 +92,7 @@ impl Parts {
     }
 }
 
-/// The branch before a row, and before the rows below it.
+/// Branch before a row, and before the rows below.
 fn branches(is_last: bool) -> (&'static str, &'static str) {
     match is_last {
         true => ("└─", "  "),
@@ -111,7 +110,7 @@ fn mark(phase: Phase) -> Mark {
     }
 }
 
-/// The mark of all of them.
+/// Worst [`Mark`] of the steps.
 fn worst<'a>(steps: impl Iterator<Item = &'a StepStatus>) -> Mark {
     let marks = steps.map(|step| match mark(step.phase) {
         Mark::Later => Mark::Waiting,
@@ -129,7 +128,7 @@ fn ready<'a>(steps: impl Iterator<Item = &'a StepStatus>) -> String {
     format!("{ready}/{all}")
 }
 
-/// For how long a step has been at work.
+/// Duration of a step's work.
 fn since(step: &StepStatus, now: Timestamp) -> String {
     let started = step
         .started

@@ -1,4 +1,4 @@
-//! Clusters of a class: what the options change is in the topology of the Cluster, and the class is created once.
+//! Clusters of a class: options change the topology of the Cluster, and the class is created once.
 
 use anyhow::{Context, bail};
 use kube::Client;
@@ -11,12 +11,12 @@ use status::snapshot::Item;
 use super::Change;
 use crate::cli::ClusterOptions;
 
-/// True if the objects of a Cluster come from a class, so that changes of theirs would be undone.
+/// True if the objects of a Cluster come from a class, so that direct changes would be undone.
 pub(super) fn is_managed(cluster: &Item) -> bool {
     cluster.field("/spec/topology").is_object()
 }
 
-/// The differences between the topology of a Cluster and the options. `kubectl` is the beginning of a command.
+/// Differences between the topology of a Cluster and the options. `kubectl` is the beginning of a command.
 pub(super) fn changes(
     options: &ClusterOptions,
     cluster: &Item,
@@ -86,8 +86,8 @@ fn other_count(current: &Value, wanted: u32, what: &str) -> Option<String> {
     }
 }
 
-/// The documents without classes that exist in the namespace, and without their templates, as in clusterctl: other clusters
-/// are of such a class. The names are those of the classes that are left out.
+/// Documents without classes already in the namespace, and without the templates of such classes, as in clusterctl:
+/// other clusters use the class. Also returns the names of the omitted classes.
 pub(super) async fn without_known_classes(
     client: &Client,
     namespace: &str,
@@ -107,7 +107,7 @@ pub(super) async fn without_known_classes(
     Ok((documents, known))
 }
 
-/// Removes the classes of these names, with the templates that they refer to.
+/// Removes the classes of the given names, with their templates, from the [`Document`]s.
 fn leave_out(documents: &mut Vec<Document>, classes: &[String]) {
     let mut named = Vec::new();
     for class in documents.iter().filter(|it| is_class(it)) {
@@ -128,7 +128,7 @@ fn is_class(document: &Document) -> bool {
     document.text(&["kind"]) == "ClusterClass"
 }
 
-/// Kinds and names of the templates that a class refers to.
+/// Kinds and names of the templates of a class.
 fn templates(value: &Value, into: &mut Vec<(String, String)>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The Lease of cloud controller managers, which the Go one and `ferrostack cloud-controller-manager` hold.
+//! Lease of cloud controller managers, held by the Go one and `ferrostack cloud-controller-manager`.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ pub(super) const NAMESPACE: &str = "kube-system";
 /// The name of the Lease.
 pub(super) const NAME: &str = "cloud-controller-manager";
 
-/// Last observation of the Lease. Its age counts from the time at which this process saw it change, as in client-go, so
-/// that the clocks of machines need not agree.
+/// Last observation of the [`Lease`]. The age counts from the change seen by this process, as in client-go, so the
+/// clocks of machines need not agree.
 #[derive(Debug, Default)]
 pub(super) struct Observed(Option<(Option<LeaseSpec>, Instant)>);
 
@@ -22,11 +22,11 @@ pub(super) enum Standing {
     Unknown,
     /// There is no other manager.
     Free,
-    /// Another manager holds the Lease, at least until then.
+    /// Another manager holds the Lease, at least until `until`.
     Held {
-        /// Its identity.
+        /// Identity of the other manager.
         holder: String,
-        /// When the Lease expires unless it is renewed.
+        /// Expiry of the Lease unless renewed.
         until: Instant,
     },
 }

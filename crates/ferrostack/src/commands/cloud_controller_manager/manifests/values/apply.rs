@@ -1,4 +1,4 @@
-//! Changes of the manifests by the values.
+//! Changes of the manifests by the [`Values`].
 
 use anyhow::{Context as _, bail};
 use cloud_conf::{CloudConf, Program};
@@ -14,9 +14,9 @@ use crate::cli::{CloudControllerManager, arguments_of};
 const NAME: &str = "openstack-cloud-controller-manager";
 const ACCOUNT: &str = "cloud-controller-manager";
 const ROLE: &str = "system:cloud-controller-manager";
-/// The label by which the DaemonSet finds its pods.
+/// Label of the DaemonSet's selector.
 const SELECTOR: &str = "k8s-app";
-/// The Secret with cloud.conf, and the volume of it.
+/// Secret with cloud.conf, and its volume.
 const SECRET: &str = "cloud-config";
 
 /// True if the file has parts of a cloud.conf.
@@ -24,10 +24,10 @@ pub(in crate::commands::cloud_controller_manager::manifests) fn has_cloud(values
     values.has("cloudConfig")
 }
 
-/// Changes the documents of the manifests, and adds the Secret.
+/// Changes the documents of the manifests by the [`Values`], and adds the Secret.
 ///
 /// # Errors
-/// Values that contradict each other, or a cloud.conf that the manager would refuse, by their paths.
+/// Paths of contradicting values, or of a cloud.conf refused by the manager.
 pub(in crate::commands::cloud_controller_manager::manifests) fn apply(
     documents: &mut Vec<Value>,
     values: &Values,
@@ -52,7 +52,7 @@ pub(in crate::commands::cloud_controller_manager::manifests) fn apply(
     Ok(())
 }
 
-/// The account and the role by the names that are given, wherever they are named.
+/// Replaces the names of the account and the role everywhere.
 fn names(documents: &mut [Value], values: &Values) {
     let account = values.text("serviceAccountName");
     let role = values.text("clusterRoleName");
@@ -131,7 +131,7 @@ fn pods(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Secret that is mounted, if one is.
+/// Mounts the Secret, if any.
 fn secret(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
     let volumes = daemons["spec"]["template"]["spec"]["volumes"].as_array_mut();
     let Some(volumes) = volumes else {
@@ -153,7 +153,7 @@ fn secret(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The container of the manager.
+/// Changes the container of the manager.
 fn manager(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
     let manager = container(daemons, NAME)?;
     for key in ["livenessProbe", "readinessProbe", "resources"] {
@@ -183,7 +183,7 @@ fn manager(daemons: &mut Value, values: &Values) -> anyhow::Result<()> {
     flags::add(manager, &program, values, "controllerExtraArgs", &[])
 }
 
-/// The Secret with the cloud.conf that the values contain.
+/// Secret with the cloud.conf in the [`Values`].
 fn created(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
     let off = [
         values.truth("secret.create"),
@@ -231,7 +231,7 @@ fn created(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
     Ok(Some(secret))
 }
 
-/// The text of a value that stands in a line.
+/// Text of a value for a line.
 fn scalar(value: &Value, path: &str) -> anyhow::Result<SecretString> {
     Ok(SecretString::from(match value {
         Value::String(text) => text.clone(),

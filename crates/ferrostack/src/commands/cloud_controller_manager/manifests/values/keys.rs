@@ -3,7 +3,7 @@
 use crate::chart_values::Keys;
 use crate::chart_values::Takes::{self, Flags, List, Map, Switch, Text, Whole};
 
-/// The sections of cloud.conf: their keys below `cloudConfig`, and their names in the file.
+/// Sections of cloud.conf: keys below `cloudConfig`, and names in the file.
 pub(super) const SECTIONS: [(&str, &str); 6] = [
     ("global", "Global"),
     ("networking", "Networking"),

@@ -15,12 +15,12 @@ use super::super::finding::Finding;
 use super::super::observed::Observed;
 use super::{known, list, seen};
 
-/// The driver in the tree of Kubernetes, whose classes and volumes are translated.
+/// Former in-tree driver of Kubernetes, whose classes and volumes are translated.
 pub(super) const IN_TREE: &str = "kubernetes.io/cinder";
-/// The prefix of what the sidecars read.
+/// Prefix of parameters for the sidecars.
 const PREFIX: &str = "csi.storage.k8s.io/";
 const FILE_SYSTEM: &str = "csi.storage.k8s.io/fstype";
-/// Parameters that the sidecars read, without the prefix.
+/// Parameters for the sidecars, without the prefix.
 const OF_SIDECARS: &[&str] = &[
     "fstype",
     "provisioner-secret-name",
@@ -132,7 +132,7 @@ fn storage_class(observed: &Observed, class: &StorageClass) -> Vec<Finding> {
     all
 }
 
-/// A parameter that the driver refuses.
+/// [`Finding`] about a parameter refused by the driver.
 fn refused(object: &str, key: &str, words: String) -> Finding {
     let advice = match key {
         "fstype" => format!("write it as `{FILE_SYSTEM}`"),
@@ -141,7 +141,8 @@ fn refused(object: &str, key: &str, words: String) -> Finding {
     Finding::error(object, format!("parameters.{key}"), words, advice)
 }
 
-/// Keys that no sidecar reads, and Secrets without a namespace or a name. `there_are` is what they read, without the prefix.
+/// [`Finding`]s about keys unknown to all sidecars, and Secrets without a namespace or a name. `there_are` has the
+/// known keys, without the prefix.
 fn of_sidecars(object: &str, parameters: &Parameters, there_are: &[&str]) -> Vec<Finding> {
     let mut all = Vec::new();
     for key in parameters.keys() {
@@ -196,7 +197,7 @@ fn named_type(observed: &Observed, object: &str, parameters: &Parameters) -> Opt
     })
 }
 
-/// Why no node gets a file system with these access modes; nothing for a block volume.
+/// Reason why no node gets a file system with these access modes; none for a block volume.
 pub(super) fn shared_writes(modes: Option<&Vec<String>>, mode: Option<&str>) -> Option<String> {
     let has = |wanted: &str| modes.into_iter().flatten().any(|it| it == wanted);
     let is_shared = has("ReadWriteMany") || has("ReadOnlyMany") && has("ReadWriteOnce");
@@ -208,7 +209,7 @@ pub(super) fn shared_writes(modes: Option<&Vec<String>>, mode: Option<&str>) -> 
 
 pub(super) const NOT_SHARED: &str = "use ReadWriteOnce or ReadOnlyMany alone, or `volumeMode: Block` for programs that share a disk";
 
-/// A claim for several nodes that waits for a volume that they cannot have.
+/// Claim for several nodes that waits for an impossible volume.
 fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Finding> {
     let spec = claim.spec.as_ref()?;
     let mut modes = spec.access_modes.iter().flatten();
@@ -251,7 +252,7 @@ fn shared_claim(observed: &Observed, claim: &PersistentVolumeClaim) -> Option<Fi
     })
 }
 
-/// The zone of the volumes, which is one of Cinder.
+/// Zone of the volumes, which is a zone of Cinder.
 fn zone(observed: &Observed, object: &str, parameters: &Parameters) -> Option<Finding> {
     let wanted = parameters.get("availability").filter(|it| !it.is_empty())?;
     let zones = known(observed, |cloud| cloud.cinder_zones.as_ref().ok())?;
@@ -269,7 +270,7 @@ fn zone(observed: &Observed, object: &str, parameters: &Parameters) -> Option<Fi
     })
 }
 
-/// Volumes that are bound at once are in a zone in which no pod may ever be.
+/// Problem of immediate binding: volumes may be in a zone without pods.
 fn binding(observed: &Observed, object: &str, class: &StorageClass) -> Option<Finding> {
     let is_immediate = class.volume_binding_mode.as_deref() != Some("WaitForFirstConsumer");
     let is_free = class.allowed_topologies.as_ref().is_none_or(Vec::is_empty)

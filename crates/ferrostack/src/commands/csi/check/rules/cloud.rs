@@ -1,4 +1,4 @@
-//! A cloud: the login, its lists, its zones, its quota.
+//! Cloud: login, lists, zones, quota.
 
 use csi::zone::{self, ZoneMap};
 use openstack::{Error, ErrorKind};
@@ -28,7 +28,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     all
 }
 
-/// Advice about a request that failed.
+/// Advice about a failed request.
 fn advice(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Unauthenticated => "correct the credentials, or create new ones",
@@ -39,7 +39,7 @@ fn advice(error: &Error) -> &'static str {
     }
 }
 
-/// Lists that the cloud did not give.
+/// Lists missing in the response of a [`Cloud`].
 fn unread(name: &str, cloud: &Cloud) -> Vec<Finding> {
     let failures = [
         ("list the zones of Nova", cloud.nova_zones.as_ref().err()),
@@ -114,7 +114,7 @@ fn zones(observed: &Observed, name: &str, cloud: &Cloud) -> Vec<Finding> {
     findings
 }
 
-/// Zones of the map that Nova does not have. With several clouds, another one may have them.
+/// Zones of the map missing in Nova. With several clouds, another one may have the zone.
 fn unknown<'a>(observed: &Observed, nova: impl Iterator<Item = &'a str>) -> Vec<Finding> {
     if observed.clouds.len() > 1 {
         return Vec::new();

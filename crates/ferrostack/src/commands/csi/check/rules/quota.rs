@@ -1,4 +1,4 @@
-//! Quotas of the project: of all, and of snapshots and of types that classes name.
+//! Quotas of the project: overall, of snapshots, and of the types in classes.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::super::finding::Finding;
 use super::super::observed::{Cloud, Observed};
 use super::{section, seen};
 
-/// The part of a quota, in percent, below which there is a warning.
+/// Remaining part of a quota, in percent, that causes a warning.
 const LITTLE: i64 = 10;
 /// Limits of each type: the quota, and words.
 const OF_TYPES: [(&str, &str); 3] = [
@@ -101,7 +101,7 @@ fn of_types(observed: &Observed, name: &str, cloud: &Cloud) -> Vec<Finding> {
     all
 }
 
-/// A quota of which nothing is left, or little.
+/// [`Finding`] about an exhausted or nearly exhausted quota.
 fn little(name: &str, what: &str, most: i64, used: i64) -> Option<Finding> {
     if most < 0 {
         return None;

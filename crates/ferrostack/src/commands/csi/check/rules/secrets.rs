@@ -1,4 +1,4 @@
-//! Secrets that classes name, and the clouds that these name.
+//! Secrets named in classes, and the clouds named in these Secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct OfClass {
     secret: (String, String),
 }
 
-/// Namespaces and names of all that classes of the driver name. A name that is made for each claim is not known.
+/// Namespaces and names of all Secrets in classes of the driver. Names that are made for each claim are unknown.
 pub(in crate::commands::csi::check) fn of(cluster: &Cluster) -> BTreeSet<(String, String)> {
     named(cluster).into_iter().map(|it| it.secret).collect()
 }

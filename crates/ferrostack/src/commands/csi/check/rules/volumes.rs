@@ -1,4 +1,4 @@
-//! PersistentVolumes and their volumes, attachments and their servers, nodes and their zones.
+//! PersistentVolumes and volumes, attachments and servers, nodes and zones.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(super) fn findings(observed: &Observed) -> Vec<Finding> {
     all
 }
 
-/// The volume that a PersistentVolume names, of this driver or of the one in the tree.
+/// Volume of a PersistentVolume, of this driver or of the former in-tree one.
 pub(in crate::commands::csi) fn handle(volume: &PersistentVolume) -> Option<&str> {
     let spec = volume.spec.as_ref()?;
     let ours = spec.csi.as_ref().filter(|csi| csi.driver == NAME);
@@ -56,7 +56,7 @@ fn is_in_tree(volume: &PersistentVolume) -> bool {
     volume.spec.as_ref().is_some_and(|it| it.cinder.is_some())
 }
 
-/// A volume is deleted with its PersistentVolume only if an annotation says that it is this driver's.
+/// Missing annotation: without the name of this driver, a volume is not deleted with its PersistentVolume.
 fn annotation(volume: &PersistentVolume) -> Option<Finding> {
     let spec = volume.spec.as_ref()?;
     let is_deleted = spec.persistent_volume_reclaim_policy.as_deref() == Some("Delete");
@@ -85,7 +85,7 @@ fn annotation(volume: &PersistentVolume) -> Option<Finding> {
     ))
 }
 
-/// Without a file system in the PersistentVolume, the kubelet does not apply fsGroup to a volume of the tree.
+/// Missing file system: without one in the PersistentVolume, the kubelet does not apply fsGroup to an in-tree volume.
 fn file_system(volume: &PersistentVolume) -> Option<Finding> {
     let spec = volume.spec.as_ref()?;
     let is_missing = spec.cinder.as_ref()?.fs_type.as_deref().unwrap_or_default() == "";
@@ -130,7 +130,8 @@ fn in_cloud(observed: &Observed, volume: &PersistentVolume, handle: &str) -> Vec
     findings
 }
 
-/// Several nodes can have a volume only if its type says so, and a file system only if none of them writes.
+/// Impossible sharing: several nodes can have a volume only if the type allows sharing, and a file system only without
+/// writers.
 fn multiattach(volume: &PersistentVolume, found: &Volume) -> Option<Finding> {
     let spec = volume.spec.as_ref()?;
     let modes = spec.access_modes.as_ref()?;
@@ -156,7 +157,7 @@ fn multiattach(volume: &PersistentVolume, found: &Volume) -> Option<Finding> {
     })
 }
 
-/// The zones of the PersistentVolume against that of its volume.
+/// Zones of the [`PersistentVolume`] compared with its volume's zone.
 fn zone(observed: &Observed, volume: &PersistentVolume, found: &Volume) -> Option<Finding> {
     if observed.storage.ignore_volume_az || !observed.topology {
         return None;
@@ -203,8 +204,8 @@ fn shared(handle: &str, volumes: &[&PersistentVolume]) -> Option<Finding> {
     ))
 }
 
-/// Attachments in Cinder of servers that Nova does not know: of volumes that a PersistentVolume names, and of others that
-/// the driver has made.
+/// Attachments in Cinder of servers unknown to Nova: of volumes with a PersistentVolume, and of others made by the
+/// driver.
 fn lost_servers(named: &BTreeMap<&str, Vec<&PersistentVolume>>, cloud: &Cloud) -> Vec<Finding> {
     let (Ok(volumes), Ok(servers)) = (&cloud.volumes, &cloud.servers) else {
         return Vec::new();
@@ -247,7 +248,7 @@ fn lost_servers(named: &BTreeMap<&str, Vec<&PersistentVolume>>, cloud: &Cloud) -
     all
 }
 
-/// VolumeAttachments of nodes that the cluster does not have.
+/// VolumeAttachments of nodes missing in the cluster.
 fn lost_nodes(observed: &Observed) -> Vec<Finding> {
     let nodes = &observed.cluster.nodes;
     let ours = observed.cluster.attachments.iter();
@@ -267,7 +268,7 @@ fn lost_nodes(observed: &Observed) -> Vec<Finding> {
     .collect()
 }
 
-/// Zones that nodes report and Nova does not have (any more).
+/// Zones reported by nodes but missing in Nova.
 fn node_zones(observed: &Observed) -> Vec<Finding> {
     let zones = known(observed, |cloud| cloud.nova_zones.as_ref().ok());
     let Some(zones) = zones.filter(|_| observed.topology) else {

@@ -1,4 +1,4 @@
-//! What the values change in the manifests.
+//! Changes of the manifests by the [`Values`].
 
 use anyhow::bail;
 use cloud_conf::{CloudConf, Program};
@@ -14,15 +14,15 @@ const CONTROLLER: (&str, &str) = ("Deployment", "csi-cinder-controllerplugin");
 const NODE: (&str, &str) = ("DaemonSet", "csi-cinder-nodeplugin");
 const PLUGIN: &str = "cinder-csi-plugin";
 const KUBELET: &str = "/var/lib/kubelet";
-/// The directory of cloud.conf in the pod.
+/// Directory of cloud.conf in the pod.
 const DIRECTORY: &str = "/etc/config";
-/// The label by which the workloads find their pods.
+/// Label of the workloads' selectors.
 const SELECTOR: &str = "app";
 
-/// Changes the documents of the manifests, which have what the command is given, and adds others.
+/// Changes the documents of the manifests, made from the command's flags, and adds others.
 ///
 /// # Errors
-/// Values that contradict each other or the command, by their paths.
+/// Paths of values that contradict each other or the command.
 pub(in crate::commands::csi::manifests) fn apply(
     documents: &mut Vec<Value>,
     values: &Values,
@@ -72,7 +72,7 @@ pub(in crate::commands::csi::manifests) fn apply(
     Ok(())
 }
 
-/// The driver's flags in `extraArgs`, which come before those of all other values.
+/// Driver's flags in `extraArgs`, placed before flags of all other values.
 fn more_flags(
     workload: &mut Value,
     values: &Values,
@@ -182,7 +182,7 @@ fn sidecars(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The container of the driver, in both kinds of pods.
+/// Changes the container of the driver, in both kinds of pods.
 fn plugin(workload: &mut Value, values: &Values) -> anyhow::Result<()> {
     let container = container(workload, PLUGIN)?;
     let path = "csi.plugin";
@@ -215,7 +215,7 @@ fn plugin(workload: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What the controller's driver is told and serves.
+/// Changes the flags and services of the controller's driver.
 fn served(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     let container = container(controller, PLUGIN)?;
     if let Some(cluster) = values.text("clusterID") {
@@ -235,7 +235,7 @@ fn served(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where cloud.conf comes from: a Secret, a directory of the host, or somebody else.
+/// Source of cloud.conf: a Secret, a directory of the host, or none.
 fn secret(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     let enabled = values.truth("secret.enabled");
     let host = values.truth("secret.hostMount");
@@ -267,7 +267,7 @@ fn secret(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Further volumes, such as that of a CA. The driver on nodes needs none: it asks no cloud.
+/// Further volumes, such as one with a CA. The driver on nodes needs none, since it sends no requests to a cloud.
 fn volumes(controller: &mut Value, values: &Values) -> anyhow::Result<()> {
     let all = &mut controller["spec"]["template"]["spec"]["volumes"];
     extend_named(all, values, "csi.plugin.volumes");
@@ -301,7 +301,7 @@ fn kubelet(node: &mut Value, values: &Values) {
     }
 }
 
-/// Puts another directory in the place of the kubelet's, in all texts.
+/// Replaces the directory of the kubelet in all texts.
 fn replace(value: &mut Value, directory: &str) {
     match value {
         Value::String(text) => *text = text.replace(KUBELET, directory),
@@ -369,7 +369,7 @@ fn monitor(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
     Ok(Some(monitor))
 }
 
-/// The options of nodes in the cloud.conf that is in the file. What is wrong in it the driver says when it starts.
+/// [`OnNode`] options in the cloud.conf of the file. The driver reports errors in cloud.conf at its start.
 fn of_nodes(values: &Values) -> OnNode {
     let file = values.text("secret.filename").unwrap_or("cloud.conf");
     let data = values.get("secret.data").filter(|_| is_created(values));
@@ -384,7 +384,7 @@ fn is_created(values: &Values) -> bool {
         .all(|path| values.truth(path) == Some(true))
 }
 
-/// The Secret that the values contain.
+/// Secret in the [`Values`].
 fn created(values: &Values, namespace: &str) -> anyhow::Result<Option<Value>> {
     if !is_created(values) {
         return Ok(None);

@@ -10,7 +10,7 @@ const NO_REGISTRAR: &str = "there is no node-driver-registrar: the driver regist
 const FERROSTACK: &str = "the image is that of ferrostack, which --image names";
 const NO_SIDECARS: &str = "the pods of the nodes have no sidecars";
 
-/// Keys of the parts that are the same for each sidecar.
+/// Keys common to all sidecars.
 const OF_SIDECAR: &[(&str, Takes)] = &[
     ("image.repository", Text),
     ("image.tag", Text),
@@ -106,7 +106,7 @@ pub(super) fn all() -> Keys {
         .without_effect(NO_SIDECARS, OF_SIDECARS_OF_NODES.iter().copied())
 }
 
-/// Keys below that of a part of the chart.
+/// Keys below the key of a part of the chart.
 fn of_part(part: &str, keys: &[(&str, Takes)]) -> impl Iterator<Item = (String, Takes)> {
     keys.iter()
         .map(move |(name, takes)| (format!("csi.{part}.{name}"), *takes))

@@ -1,4 +1,4 @@
-//! VolumeAttributesClasses and VolumeGroupSnapshotClasses: of volumes that are there.
+//! VolumeAttributesClasses and VolumeGroupSnapshotClasses: classes of existing volumes.
 
 use csi_spec::driver::NAME;
 use kube::ResourceExt as _;
@@ -9,7 +9,7 @@ use super::super::super::observed::Observed;
 use super::super::{known, seen};
 use super::{Parameters, named_type, of_sidecars, refused};
 
-/// Keys that the snapshotter reads in a VolumeGroupSnapshotClass, without the prefix.
+/// Keys of a VolumeGroupSnapshotClass for the snapshotter, without the prefix.
 const OF_SNAPSHOTTER: &[&str] = &[
     "group-snapshotter-secret-name",
     "group-snapshotter-secret-namespace",
@@ -69,7 +69,7 @@ fn group_snapshot_class(observed: &Observed, class: &DynamicObject) -> Vec<Findi
     all
 }
 
-/// The type of groups, of which the driver makes one for volumes in none.
+/// Type of groups; the driver makes a group for volumes without one.
 fn group_type(observed: &Observed, object: &str, parameters: &Parameters) -> Option<Finding> {
     let types = known(observed, |cloud| cloud.group_types.as_ref().ok())?;
     let words = csi::refused_group_type(parameters, types)?;
