@@ -92,7 +92,7 @@ pub(crate) async fn swap_all(
     }
 }
 
-/// Gives a Secret new content, if it is the one that was seen.
+/// Gives a Secret new content, if unchanged since the last read.
 async fn swap(
     client: &Client,
     cloud: &Cloud,

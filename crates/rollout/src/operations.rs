@@ -1,4 +1,4 @@
-//! OpenStackOperation objects: which one is next, and what becomes of each. Pure, but for the writing of the status.
+//! OpenStackOperation objects: the next one, and the state of each. Pure, except for writes of the status.
 
 use api::openstack::operation::{
     FAILED, OpenStackOperation, OpenStackOperationStatus, OperationStep, PENDING, RUNNING,
@@ -47,7 +47,7 @@ impl Stand {
     }
 }
 
-/// The operations on a cloud that are not over, in their order.
+/// Unfinished [`OpenStackOperation`]s on a cloud, in order.
 fn unfinished(seen: &Seen, cloud: &str) -> Vec<OpenStackOperation> {
     let read = |it: &serde_json::Value| {
         // What cannot be read is an object of a newer version.
@@ -72,7 +72,7 @@ fn unfinished(seen: &Seen, cloud: &str) -> Vec<OpenStackOperation> {
     all
 }
 
-/// The operation that is next on a cloud of these steps, or why it waits; `None` without one.
+/// Next [`OpenStackOperation`] on a cloud of these steps, or the reason of the wait; `None` without one.
 pub(crate) fn next(
     seen: &Seen,
     cloud: &Cloud,
@@ -93,8 +93,8 @@ pub(crate) fn next(
     Some(stages.map(|stages| Running { object, stages }))
 }
 
-/// The operation before whose end nothing else begins, in words: a restore that has stopped the programs of a cloud, or a rotation
-/// under way.
+/// Operation that blocks all others until the end, in words: a restore that has stopped the programs of a cloud, or a
+/// rotation under way.
 pub(crate) fn first(seen: &Seen, cloud: &str) -> Option<String> {
     let words = |it: &OpenStackOperation| {
         let name = it.name_any();
@@ -133,7 +133,7 @@ pub(crate) fn recorded(object: &OpenStackOperation) -> Option<Phase> {
     Phase::named(&object.status.as_ref()?.steps.last()?.name)
 }
 
-/// Writes what has become of each operation on a cloud that is not over: `running` is carried out, the others wait.
+/// Writes the state of each unfinished [`OpenStackOperation`] on a cloud: `running` is carried out, the others wait.
 pub(crate) async fn write(
     client: &Client,
     seen: &Seen,
