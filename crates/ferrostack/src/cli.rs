@@ -1,4 +1,4 @@
-//! Commands and flags, with names of clusterctl and kubectl for equal ones.
+//! Commands and flags; equal ones have the names of clusterctl and kubectl.
 
 mod admin;
 mod adopt;

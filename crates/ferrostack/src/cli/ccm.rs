@@ -39,10 +39,10 @@ pub(crate) struct GenerateCloudConf {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct CloudConfSource {
-    /// Entry of clouds.yaml with the values.
+    /// Entry of clouds.yaml to take the values from.
     #[arg(long, value_name = "NAME")]
     pub(crate) cloud: Option<String>,
-    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) with the values, or `-` for standard
+    /// Configuration file of the in-tree provider (`--cloud-provider=openstack`) to take the values from, or `-` for standard
     /// input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from_legacy: Option<PathBuf>,

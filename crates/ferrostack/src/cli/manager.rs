@@ -1,4 +1,4 @@
-//! Flags of `manager`, with names and defaults of the Go managers for equal ones.
+//! Flags of `manager`; equal ones have the names and defaults of the Go managers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -144,7 +144,7 @@ async fn of_project(
     })
 }
 
-/// Reads the project, then the owners: a resource made in between has an owner in the later list.
+/// Reads the project, then the owners: an owner is older than its resources, and so in the later list.
 async fn look(place: Place<'_>, rules: Rules) -> anyhow::Result<Look> {
     let Place {
         client,
