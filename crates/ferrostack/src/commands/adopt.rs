@@ -164,7 +164,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Waits until the provider has stored the [`Identity`](openstack::inventory::Identity) of the cluster.
+    /// Waits until the provider has stored the identity of the [`OpenStackCluster`].
     async fn wait(&self, infra: &OpenStackCluster, timeout: Duration) -> anyhow::Result<()> {
         let (name, end) = (infra.name_any(), Instant::now() + timeout);
         loop {

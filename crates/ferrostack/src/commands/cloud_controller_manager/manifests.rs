@@ -41,7 +41,7 @@ pub(crate) fn render(
     }
 }
 
-/// Manifests with the [`Values`](values::Values) of a file.
+/// Manifests with the [`Values`](crate::chart_values::Values) of a file.
 fn changed(
     file: &Path,
     manifests: &SecretString,

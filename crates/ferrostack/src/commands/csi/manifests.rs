@@ -77,7 +77,7 @@ pub(crate) fn render(
     Ok(SecretString::from(documents.join("---\n")))
 }
 
-/// Documents of `files` with the [`Values`](values::Values) of a file.
+/// Documents of `files` with the [`Values`](crate::chart_values::Values) of a file.
 fn changed(
     file: &Path,
     files: &[String],
