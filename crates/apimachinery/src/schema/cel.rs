@@ -1,18 +1,23 @@
 //! CEL rules, `x-kubernetes-validations` (`apiextensions-apiserver/pkg/apiserver/schema/cel`), on the `cel` interpreter
 //! with the Kubernetes functions of `kube-cel`.
 //!
-//! Differences from the reference, which type-checks expressions: types are only followed along field selections, so a
-//! rule that adds a number to a text fails at its evaluation, not at the compilation of the schema. Sets and maps in
-//! lists are compared with regard to order. The interpreter does not count steps; instead, a rule is not evaluated if
-//! its cost, estimated from the actual sizes of values, exceeds the limit.
+//! Types are checked as by cel-go, with the functions of kube-apiserver. Differences from the reference: macros with two
+//! variables and `optMap` are not known, so that rules with them are rejected. Sets and maps in lists are compared with
+//! regard to order. The interpreter does not count steps; instead, a rule is not evaluated if its cost, estimated from
+//! the actual sizes of values, exceeds the limit.
 
-mod check;
 mod compile;
 mod condition;
 mod convert;
 mod cost;
+mod functions;
+mod infer;
+mod literals;
 mod measure;
+mod positions;
 mod run;
+mod types;
+mod unify;
 
 pub(super) use compile::{check, compile};
 pub use condition::Condition;

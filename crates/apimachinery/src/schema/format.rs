@@ -89,7 +89,7 @@ pub(super) fn duration_nanoseconds(text: &str) -> Option<i64> {
     go_duration(text).or_else(|| scala_duration(text))
 }
 
-fn go_duration(text: &str) -> Option<i64> {
+pub(super) fn go_duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
         b'+' => (false, &text[1..]),

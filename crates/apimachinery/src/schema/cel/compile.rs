@@ -11,8 +11,7 @@ use kube_cel::cel::{
 };
 use serde_json::{Value, json};
 
-use super::check::{is_not_bool, located};
-use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, measure::Measure};
+use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, infer::infer, measure::Measure, types::Type};
 use crate::schema::{
     FieldError,
     error::UNCORRELATABLE,
@@ -84,6 +83,13 @@ struct Place<'a> {
     uncorrelated: Option<String>,
 }
 
+/// Value of a rule.
+struct This<'a> {
+    of: &'a Type,
+    measure: &'a Measure,
+    node: &'a Node,
+}
+
 struct Compiler {
     total: u64,
     costs: Vec<(u64, String)>,
@@ -95,10 +101,24 @@ impl Compiler {
     fn visit(&mut self, schema: &Value, node: &mut Node, place: &Place<'_>) {
         let mut has_rules = false;
         if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
-            let measure = Measure::of_schema(node, place.root || node.embedded);
+            let root = place.root || node.embedded;
+            let measure = Measure::of_schema(node, root);
+            let of = Type::of_schema(node, root);
             let path = place.path.field("x-kubernetes-validations");
             for (i, rule) in rules.iter().enumerate() {
-                let compiled = self.rule(rule, node, &measure, path.index(i), place);
+                let Some(of) = &of else {
+                    let path = path.index(i);
+                    let path = path.field("rule");
+                    let detail = "failed to convert to declType for CEL validation rules";
+                    self.errors.push(rejected(rule, path, detail));
+                    continue;
+                };
+                let this = This {
+                    of,
+                    measure: &measure,
+                    node,
+                };
+                let compiled = self.rule(rule, &this, path.index(i), place);
                 node.rules.extend(compiled);
             }
             has_rules = !rules.is_empty();
@@ -161,8 +181,7 @@ impl Compiler {
     fn rule(
         &mut self,
         rule: &Value,
-        node: &Node,
-        measure: &Measure,
+        this: &This<'_>,
         path: Path<'_>,
         place: &Place<'_>,
     ) -> Option<Rule> {
@@ -172,21 +191,15 @@ impl Compiler {
                 .filter(|t| !t.is_empty())
         };
         let source = text("rule").map(str::trim).unwrap_or_default();
-        let field_path = text("fieldPath").and_then(|given| normalize(given, node));
+        let field_path = text("fieldPath").and_then(|given| normalize(given, this.node));
         let program_path = path.field("rule");
-        let (program, estimate) = self.program(source, rule, measure, program_path, place)?;
-        if is_not_bool(&program, node) {
-            let detail = "cel expression must evaluate to a bool";
-            self.errors.push(rejected(rule, program_path, detail));
-            return None;
-        }
+        let (program, estimate) = self.program(source, rule, this, program_path, place)?;
         let mut depth = estimate.depth;
         let message_program = match text("messageExpression") {
             None => None,
             Some(source) => {
                 let path = path.field("messageExpression");
-                let (program, estimate) =
-                    self.program(source.trim(), rule, measure, path, place)?;
+                let (program, estimate) = self.program(source.trim(), rule, this, path, place)?;
                 depth = depth.max(estimate.depth);
                 Some(program)
             }
@@ -219,37 +232,43 @@ impl Compiler {
         })
     }
 
-    /// Parses an expression and estimates its cost.
+    /// Parses an expression, checks its types and estimates its cost.
     fn program(
         &mut self,
         source: &str,
         rule: &Value,
-        measure: &Measure,
+        this: &This<'_>,
         path: Path<'_>,
         place: &Place<'_>,
     ) -> Option<(IdedExpr, cost::Estimate)> {
-        let program = match parse(source) {
-            Ok(program) => program,
-            Err(why) => {
-                let detail = format!("compilation failed: {why}");
-                self.errors.push(rejected(rule, path, &detail));
-                return None;
-            }
+        let of_message = !matches!(path, Path::Field(_, "rule"));
+        let old = match rule.get("optionalOldSelf").and_then(Value::as_bool) {
+            Some(true) => Type::optional(this.of.clone()),
+            _ => this.of.clone(),
         };
-        let estimate = cost::estimate(&program, measure);
-        if !estimate.problems.is_empty() {
-            let lines: Vec<String> = estimate
-                .problems
-                .iter()
-                .map(|problem| located(source, problem))
-                .collect();
-            let detail = format!("compilation failed: {}", lines.join("\n"));
+        let variables = vec![("self".into(), this.of.clone()), ("oldSelf".into(), old)];
+        let checked = parse(source).and_then(|program| {
+            let of = infer(source, &program, variables)?;
+            Ok((program, of))
+        });
+        let refused = match &checked {
+            Err(why) if of_message => Some(format!("messageExpression compilation failed: {why}")),
+            Err(why) => Some(format!("compilation failed: {why}")),
+            Ok((_, Type::String)) if of_message => None,
+            Ok(_) if of_message => Some("messageExpression must evaluate to a string".to_owned()),
+            Ok((_, Type::Bool)) => None,
+            Ok(_) => Some("cel expression must evaluate to a bool".to_owned()),
+        };
+        if let Some(detail) = refused {
             self.errors.push(rejected(rule, path, &detail));
             return None;
         }
+        let mut program = checked.ok()?.0;
+        index_optionally(&mut program);
+        let estimate = cost::estimate(&program, this.measure);
         let times = place
             .cardinality
-            .unwrap_or_else(|| cost::cardinality(measure));
+            .unwrap_or_else(|| cost::cardinality(this.measure));
         let cost = estimate.cost.saturating_mul(times);
         if cost > RULE_LIMIT {
             let what = match path {
@@ -372,10 +391,7 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, String> {
     // The generated parser indexes arrays without checks; a panic in it must not stop the server.
     let parse = || Parser::new().enable_optional_syntax(true).parse(source);
     match catch_unwind(AssertUnwindSafe(parse)) {
-        Ok(Ok(mut program)) => {
-            index_optionally(&mut program);
-            Ok(program)
-        }
+        Ok(Ok(program)) => Ok(program),
         // cel-go indents the source lines that it prints.
         Ok(Err(errors)) => Err(errors.to_string().replace("\n| ", "\n | ")),
         Err(_) => Err("the expression cannot be parsed".to_owned()),
@@ -383,7 +399,7 @@ pub(super) fn parse(source: &str) -> Result<IdedExpr, String> {
 }
 
 /// Rewrites `a.?b` to `a[?'b']`: the interpreter fails on the former if `b` does not exist.
-fn index_optionally(expression: &mut IdedExpr) {
+pub(super) fn index_optionally(expression: &mut IdedExpr) {
     let entry = |entry: &mut EntryExpr| match entry {
         EntryExpr::StructField(field) => index_optionally(&mut field.value),
         EntryExpr::MapEntry(entry) => {

@@ -5,7 +5,7 @@
 use kube_cel::cel::{self, Context, IdedExpr};
 use serde_json::Value;
 
-use super::compile::parse;
+use super::compile::{index_optionally, parse};
 use super::convert::to_cel;
 use super::run::{execute, functions};
 
@@ -25,7 +25,11 @@ impl Condition {
         let source = source.trim();
         Self {
             source: source.to_owned(),
-            program: stacker::grow(super::compile::PARSER_STACK, || parse(source)),
+            program: stacker::grow(super::compile::PARSER_STACK, || {
+                let mut program = parse(source)?;
+                index_optionally(&mut program);
+                Ok(program)
+            }),
         }
     }
 

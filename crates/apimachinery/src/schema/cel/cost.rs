@@ -8,8 +8,6 @@ use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 #[derive(Debug, Default)]
 pub(super) struct Estimate {
     pub(super) cost: u64,
-    /// Unknown variables and functions, and fields that do not exist.
-    pub(super) problems: Vec<String>,
     pub(super) uses_old_self: bool,
     /// Depth of the syntax tree.
     pub(super) depth: usize,
@@ -189,16 +187,7 @@ impl Walker<'_> {
                 self.estimate.uses_old_self = true;
                 self.this.clone()
             }
-            // The names of types.
-            "int" | "uint" | "double" | "bool" | "string" | "bytes" | "list" | "map" | "type"
-            | "null_type" | "timestamp" | "duration" | "google" | "optional" | "optional_type" => {
-                Measure::default()
-            }
-            _ => {
-                let problem = format!("undeclared reference to '{name}' (in container '')");
-                self.estimate.problems.push(problem);
-                Measure::default()
-            }
+            _ => Measure::default(), // the name of a type
         }
     }
 
@@ -207,12 +196,7 @@ impl Walker<'_> {
             return measure.clone();
         }
         match operand.shape {
-            Shape::Object => {
-                self.estimate
-                    .problems
-                    .push(format!("undefined field '{field}'"));
-                Measure::default()
-            }
+            Shape::Object => Measure::default(),
             Shape::Map => operand.item(),
             _ => Measure {
                 length: operand.length,
@@ -351,10 +335,6 @@ impl Walker<'_> {
             }
             "orValue" | "or" => (1, nth(0).join(nth(1))),
             _ => {
-                if !is_function(name) {
-                    let problem = format!("undeclared reference to '{name}' (in container '')");
-                    self.estimate.problems.push(problem);
-                }
                 let longest = given
                     .iter()
                     .map(|measure| measure.length)
@@ -385,108 +365,5 @@ fn is_namespace(name: &str) -> bool {
             | "ip"
             | "cidr"
             | "strings"
-    )
-}
-
-/// True for functions without a cost rule.
-fn is_function(name: &str) -> bool {
-    let name = name.rsplit('.').next().unwrap_or(name);
-    matches!(
-        name,
-        "none"
-            | "optMap"
-            | "optFlatMap"
-            | "duration"
-            | "timestamp"
-            | "dyn"
-            | "bool"
-            | "getFullYear"
-            | "getMonth"
-            | "getDayOfYear"
-            | "getDayOfMonth"
-            | "getDate"
-            | "getDayOfWeek"
-            | "getHours"
-            | "getMinutes"
-            | "getSeconds"
-            | "getMilliseconds"
-            | "url"
-            | "isURL"
-            | "getScheme"
-            | "getHost"
-            | "getHostname"
-            | "getPort"
-            | "getEscapedPath"
-            | "getQuery"
-            | "ip"
-            | "isIP"
-            | "family"
-            | "isUnspecified"
-            | "isLoopback"
-            | "isLinkLocalMulticast"
-            | "isLinkLocalUnicast"
-            | "isGlobalUnicast"
-            | "isCanonical"
-            | "cidr"
-            | "isCIDR"
-            | "containsIP"
-            | "containsCIDR"
-            | "masked"
-            | "prefixLength"
-            | "quantity"
-            | "isQuantity"
-            | "sign"
-            | "isInteger"
-            | "asInteger"
-            | "asApproximateFloat"
-            | "add"
-            | "sub"
-            | "isLessThan"
-            | "isGreaterThan"
-            | "compareTo"
-            | "semver"
-            | "isSemver"
-            | "major"
-            | "minor"
-            | "patch"
-            | "encode"
-            | "decode"
-            | "escapeKey"
-            | "named"
-            | "validate"
-            | "greatest"
-            | "least"
-            | "abs"
-            | "ceil"
-            | "floor"
-            | "round"
-            | "trunc"
-            | "sign_"
-            | "isNaN"
-            | "isInf"
-            | "isFinite"
-            | "bitAnd"
-            | "bitOr"
-            | "bitXor"
-            | "bitNot"
-            | "bitShiftLeft"
-            | "bitShiftRight"
-            | "quote"
-            | "contains"
-            | "equivalent"
-            | "intersects"
-            | "dns1123Label"
-            | "dns1123Subdomain"
-            | "dns1035Label"
-            | "qualifiedName"
-            | "dns1123LabelPrefix"
-            | "dns1123SubdomainPrefix"
-            | "dns1035LabelPrefix"
-            | "labelValue"
-            | "uri"
-            | "uuid"
-            | "byte"
-            | "date"
-            | "datetime"
     )
 }

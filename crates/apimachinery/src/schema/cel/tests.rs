@@ -371,3 +371,51 @@ fn the_deepest_accepted_expressions_fit_on_a_small_stack() {
         .join()
         .unwrap();
 }
+
+/// Answers of kube-apiserver: more are in `tests/kubernetes/scenario/54-expressions.yaml`.
+#[test]
+fn types_that_do_not_go_together_are_refused_with_their_positions() {
+    for (rule, expected) in [
+        (
+            "self.name == null",
+            "ERROR: <input>:1:11: found no matching overload for '_==_' applied to '(string, null)'\n | self.name == null\n | ..........^",
+        ),
+        (
+            "self.names.all(x, x.startsWith(self.size))",
+            "ERROR: <input>:1:31: found no matching overload for 'startsWith' applied to 'string.(int)'\n | self.names.all(x, x.startsWith(self.size))\n | ..............................^",
+        ),
+        (
+            "self.size == 1.0 && self.name",
+            "ERROR: <input>:1:11: found no matching overload for '_==_' applied to '(int, double)'\n | self.size == 1.0 && self.name\n | ..........^\nERROR: <input>:1:25: expected type 'bool' but found 'string'\n | self.size == 1.0 && self.name\n | ........................^",
+        ),
+        (
+            "self.every < duration('1 hour')",
+            "ERROR: <input>:1:23: invalid duration argument\n | self.every < duration('1 hour')\n | ......................^",
+        ),
+        (
+            "self.names.exists_one(x, x)",
+            "ERROR: <input>:1:22: found no matching overload for '_?_:_' applied to '(string, int, int)'\n | self.names.exists_one(x, x)\n | .....................^",
+        ),
+    ] {
+        let errors = schema(json!([{ "rule": rule }])).expect_err(rule);
+        let expected = format!("compilation failed: {expected}");
+        assert!(errors[0].ends_with(&expected), "{rule}: {}", errors[0]);
+    }
+    for (rule, expected) in [
+        ("self.port", "cel expression must evaluate to a bool"),
+        ("self.?name", "cel expression must evaluate to a bool"),
+    ] {
+        let errors = schema(json!([{ "rule": rule }])).expect_err(rule);
+        assert!(errors[0].ends_with(expected), "{rule}: {}", errors[0]);
+    }
+    for rule in [
+        "self.until == null",
+        "self == null",
+        "self.port == 1 || self.port == 'x'",
+        "self.size < 1.5",
+        "self.names == []",
+        "size(self.size > 1 ? self.names : []) == 0",
+    ] {
+        assert!(schema(json!([{ "rule": rule }])).is_ok(), "{rule}");
+    }
+}
