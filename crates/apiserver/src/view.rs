@@ -20,20 +20,21 @@ pub(crate) struct Kind<'a> {
 }
 
 impl Kind<'_> {
-    /// Object in `api_version`, with the defaults of the version.
+    /// Object in `api_version`. kube-apiserver adds the defaults of the version in which it reads an object from etcd, and
+    /// none after the conversion; fields that a webhook returns and the version does not declare are removed.
     pub(crate) fn convert(&self, value: Value, api_version: &str) -> Result<Value, ApiError> {
         let same = value["apiVersion"] == api_version;
         let mut converted = self.convert_alone(value, api_version)?;
         if !same
-            && let Origin::Custom { converts: true } = self.resource.origin
+            && self.resource.conversion.is_some()
             && let Some(schema) = self.schema(api_version)
         {
-            schema.default(&mut converted)?;
+            schema.prune(&mut converted);
         }
         Ok(converted)
     }
 
-    /// Object in `api_version` as returned by the conversion, without defaults.
+    /// Object in `api_version` as returned by the conversion.
     fn convert_alone(&self, mut value: Value, api_version: &str) -> Result<Value, ApiError> {
         if value["apiVersion"] == api_version {
             return Ok(value);
@@ -171,7 +172,7 @@ impl Versions for Kind<'_> {
     }
 
     fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
-        // A partial object gets no defaults and keeps its nulls, as in kube-apiserver.
+        // A partial object keeps all of its fields and nulls, as in kube-apiserver.
         self.convert_alone(object.clone(), api_version)
             .map_err(|error| error.message)
     }

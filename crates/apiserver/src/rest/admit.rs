@@ -188,6 +188,9 @@ pub(crate) async fn admit(
         new
     } else {
         ready = kind.converted(new, &resource.stored).await?;
+        if !same {
+            ready = as_decoded(ready, resource.stored_version())?;
+        }
         if hooked {
             call.core.options.hooks.default(&mut ready, stored);
             beside = call.core.options.hooks.beside(&ready).map(|place| {
