@@ -77,8 +77,9 @@ pub(super) fn nothing_but(
 ) {
     let pointer = format!("/{}", spec.replace('.', "/"));
     let part = |object: &Value| {
-        let fields = object.pointer(&pointer);
-        fields.map(|fields| settled(fields, "")).unwrap_or_default()
+        let mut fields = object.pointer(&pointer).cloned().unwrap_or_default();
+        add_defaults(&mut fields, "");
+        settled(&fields, "")
     };
     let (mut old_spec, mut new_spec) = (part(old), part(new));
     inherit_trunk(&mut old_spec);
@@ -214,6 +215,61 @@ const SAME_AS_ABSENT: &[(&str, bool)] = &[
     ("ports[].profile.ovsHWOffload", false),
     ("ports[].profile.trustedVF", false),
 ];
+
+/// Default of a field in the schemas.
+#[derive(Clone, Copy)]
+enum Given {
+    Text(&'static str),
+    Flag(bool),
+}
+
+/// Defaults in the schemas of the spec: path of an object, its field and the default. A bastion has those of machines, too.
+const DEFAULTS: &[(&str, &str, Given)] = &[
+    ("identityRef", "type", Given::Text("Secret")),
+    ("rootVolume.availabilityZone", "from", Given::Text("Name")),
+    (
+        "additionalBlockDevices[].storage.volume.availabilityZone",
+        "from",
+        Given::Text("Name"),
+    ),
+    (
+        "apiServer.managedLoadBalancer",
+        "enabled",
+        Given::Flag(true),
+    ),
+    ("bastion", "enabled", Given::Flag(true)),
+    (
+        "managedSecurityGroups",
+        "allowAllInClusterTraffic",
+        Given::Flag(false),
+    ),
+];
+
+/// Adds the defaults of the schemas: a kube-apiserver adds none to an object that it converts on its way out of etcd.
+fn add_defaults(value: &mut Value, path: &str) {
+    let row = path.strip_prefix("bastion.spec.").unwrap_or(path);
+    match value {
+        Value::Object(members) => {
+            for (_, field, default) in DEFAULTS.iter().filter(|(of, ..)| *of == row) {
+                let default = match *default {
+                    Given::Text(text) => Value::from(text),
+                    Given::Flag(flag) => Value::from(flag),
+                };
+                members.entry(*field).or_insert(default);
+            }
+            for (name, value) in members {
+                add_defaults(value, &below(path, name));
+            }
+        }
+        Value::Array(items) => {
+            let path = format!("{path}[]");
+            for item in items {
+                add_defaults(item, &path);
+            }
+        }
+        _ => {}
+    }
+}
 
 /// Value without equivalents of absence: nulls, empty strings, lists and objects, 0, and fields of [`SAME_AS_ABSENT`].
 /// The types of the Go provider do not distinguish these either.

@@ -164,3 +164,81 @@ fn empty_texts_and_zero_are_accepted_where_a_value_is_optional() {
         assert_eq!(validate(review), Ok(()), "{spec}");
     }
 }
+
+/// Defaults in the schema of a spec: path of the object, field and value.
+fn defaults(schema: &Value, path: &str, found: &mut Vec<(String, String, Value)>) {
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(default) = property.get("default") {
+            found.push((path.to_owned(), name.clone(), default.clone()));
+        }
+        defaults(property, &super::below(path, name), found);
+    }
+    if let Some(items) = schema.get("items") {
+        defaults(items, &format!("{path}[]"), found);
+    }
+}
+
+#[test]
+fn defaults_that_an_old_object_lacks_change_no_field() {
+    const SPEC: &str = "/schema/openAPIV3Schema/properties/spec";
+    let mut tried = 0;
+    for crd in crate::crds::all() {
+        let kind = crd.spec.names.kind.as_str();
+        let spec = match kind {
+            "OpenStackCluster" | "OpenStackMachine" => SPEC.to_owned(),
+            "OpenStackClusterTemplate" | "OpenStackMachineTemplate" => {
+                format!("{SPEC}/properties/template/properties/spec")
+            }
+            _ => continue,
+        };
+        let versions = crd.spec.versions.iter();
+        let version = versions.filter(|version| version.name == "v1beta2").last();
+        let version = serde_json::to_value(version).unwrap();
+        let mut found = Vec::new();
+        defaults(version.pointer(&spec).unwrap(), "", &mut found);
+        for (path, field, default) in found {
+            // An object at that path which is empty but for the default.
+            let mut with = json!({ &field: default });
+            let mut without = json!({});
+            for step in path.rsplit('.').filter(|step| !step.is_empty()) {
+                let wrap = |value: Value| match step.strip_suffix("[]") {
+                    Some(name) => json!({ name: [value] }),
+                    None => json!({ step: value }),
+                };
+                (with, without) = (wrap(with), wrap(without));
+            }
+            super::add_defaults(&mut without, "");
+            super::add_defaults(&mut with, "");
+            assert_eq!(with, without, "{kind}: {path}.{field}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 10, "{tried}");
+}
+
+#[test]
+fn a_template_of_before_the_defaults_can_be_written_without_a_change() {
+    let template = |spec: Value| json!({"template": {"spec": spec}});
+    let before = cluster(json!({
+        "managedSecurityGroups": {}, "apiServer": {"managedLoadBalancer": {}},
+        "bastion": {"spec": machine(json!({"rootVolume": {"sizeGiB": 5, "availabilityZone": {"name": "z"}}}))},
+    }));
+    let mut after = before.clone();
+    after["identityRef"]["type"] = json!("Secret");
+    after["managedSecurityGroups"]["allowAllInClusterTraffic"] = json!(false);
+    after["apiServer"]["managedLoadBalancer"]["enabled"] = json!(true);
+    after["bastion"]["enabled"] = json!(true);
+    after["bastion"]["spec"]["rootVolume"]["availabilityZone"]["from"] = json!("Name");
+    let kind = "OpenStackClusterTemplate";
+    let none: [String; 0] = [];
+    assert_eq!(
+        changing(kind, &template(before.clone()), &template(after)),
+        none
+    );
+    let mut other = before.clone();
+    other["identityRef"]["type"] = json!("ClusterIdentity");
+    assert_eq!(
+        changing(kind, &template(before), &template(other)),
+        ["spec.template.spec.identityRef.type"]
+    );
+}
