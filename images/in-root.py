@@ -13,15 +13,19 @@ import sys
 ENVIRONMENT = pathlib.Path(sys.prefix)
 PACKAGES = next(ENVIRONMENT.glob('lib/python3*/site-packages'))
 DEBIAN = pathlib.Path('/usr/lib/python3/dist-packages')
-# Open vSwitch's library resolves names with the first alone; the others are of the packages of libvirt.
-LINKED = ['unbound.py', '_unbound.*.so', 'libvirt*.py', 'libvirtmod*.so']
+# Open vSwitch's library resolves names with the first alone; the others are of the packages of libvirt and of Ceph.
+LINKED = ['unbound.py', '_unbound.*.so', 'libvirt*.py', 'libvirtmod*.so', 'rados.*.so', 'rbd.*.so']
 # What services look for: pipelines of their APIs, and Glance's definitions of metadata where Debian has them.
 COPIED = {
     'etc/nova/api-paste.ini': '/etc/nova/api-paste.ini',
     'etc/neutron/api-paste.ini': '/etc/neutron/api-paste.ini',
+    'etc/cinder/api-paste.ini': '/etc/cinder/api-paste.ini',
+    'etc/cinder/resource_filters.json': '/etc/cinder/resource_filters.json',
     'etc/glance/glance-api-paste.ini': '/etc/glance/glance-api-paste.ini',
     'etc/glance/metadefs': '/usr/share/glance-common/metadefs',
 }
+# What descriptions of the APIs of other clouds are good for: backups of Cinder that go there, which no cloud of ours makes.
+UNUSED = ['googleapiclient/discovery_cache/documents', 'botocore/data']
 DASHBOARD = pathlib.Path('/etc/openstack-dashboard')
 STATIC = '/var/lib/openstack-dashboard/static'
 # Those that the deployer sets, too: the names of compressed files depend on them. By default Horizon's cache is a memcached of this machine.
@@ -67,6 +71,8 @@ def main():
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
     shutil.rmtree(ENVIRONMENT / 'etc')
+    for directory in UNUSED:
+        shutil.rmtree(PACKAGES / directory)
     translations()
     dashboard()
     for tests in sorted(PACKAGES.rglob('tests')):

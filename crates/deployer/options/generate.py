@@ -34,6 +34,8 @@ SERVICES = {
                             "neutron.ml2", "neutron.ml2.ovn", "nova.auth", "ironic.auth", "placement.auth",
                             "designate.auth", "oslo.cache", "oslo.db", "oslo.concurrency", "oslo.reports",
                             "oslo.service.sslutils", "oslo.service.wsgi", *TOKENS, *MIDDLEWARE, *RPC]),
+    "cinder": ("cinder", ["cinder", "castellan.config", "oslo.concurrency", "oslo.db", "oslo.reports", "oslo.service.wsgi", *TOKENS,
+                          *MIDDLEWARE, *RPC]),
 }
 # Horizon's settings are Python: those of its files of defaults, and these of its settings.py.
 DASHBOARD = ("openstack_auth", "horizon", "openstack_dashboard")
@@ -42,6 +44,7 @@ TYPES = {
     "string value": "string", "integer value": "integer", "boolean value": "boolean", "floating point value": "float",
     "list value": "list", "dict value": "dict", "port value": "port", "uri value": "uri", "multi valued": "multi",
     "host address value": "host", "host domain value": "host", "ip address value": "address", "range value": "range",
+    "IP address value": "address",
     "unknown value": "string", "IPv4 zone prefix": "integer", "IPv6 zone prefix": "integer",
 }
 # Types of Neutron that take multiples of a number only.
@@ -80,6 +83,9 @@ def limits(namespaces):
     """What values the type of an option takes, as far as the generator does not print it: by section and name."""
     from oslo_config import cfg, generator, types
 
+    if "cinder" in namespaces:
+        # It adds arguments of the command line, before these are read.
+        importlib.import_module("cinder.opts")
     # Some modules read the global configuration while they are imported.
     cfg.CONF([], default_config_files=[], default_config_dirs=[], prog="generate")
     found = []
@@ -208,17 +214,24 @@ def main():
     auth_texts = {option.dest: option.help for option in loading.get_plugin_options("password")}
     texts = []
     for service, (distribution, namespaces) in SERVICES.items():
+        try:
+            version = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            # Images of earlier releases have no Cinder.
+            continue
         groups = options(namespaces)
         limit = limited(namespaces)
         texts += descriptions(service, groups, auth_texts)
         sections = {}
         for name, group in sorted(groups.items()):
             table = {option["dest"]: line(option, limit.get((name, option["dest"]), {})) for option in group["opts"]}
+            # Cinder registers the options of this login in the moment in which it uses them.
+            if (service, name) == ("cinder", "service_user"):
+                table.setdefault("auth_type", {"type": "string"})
             # An authentication section takes the options of the plugin that auth_type names.
             if "auth_type" in table:
                 table = {**auth, **table}
             sections[name] = dict(sorted(table.items()))
-        version = importlib.metadata.version(distribution)
         text = [f'{{"service": {json.dumps(service)}, "version": {json.dumps(version)}, "sections": {{']
         for index, (name, table) in enumerate(sections.items()):
             text.append(f"{json.dumps(name)}: {{")
