@@ -82,6 +82,8 @@ def spec(release, tables, rand):
         document["network"]["physical"] = [{"name": "public"}, {"name": "physnet1", "vlans": f"{rand.randint(1, 99)}:{rand.randint(100, 4094)}"}]
     if rand.random() < 0.7:
         document["compute"] = {"driver": "Fake", "fake": {"hypervisors": rand.randint(2, 9), "zones": ["az1", "az2"][: rand.randint(1, 2)]}}
+    if "cinder" in services:
+        document["storage"] = {"volumes": {"driver": "Fake"}}
     if rand.random() < 0.5:
         document["exposure"] = {"mode": "Edge", "host": "cloud.example.org", "addresses": ["192.0.2.10"]}
     return document

@@ -49,6 +49,13 @@ pub(crate) const ROLL: [&str; 14] = [
     "nova-compute",
     "horizon",
 ];
+/// The programs of Cinder, in a cloud that has them: no upgrade leads to or from one.
+const VOLUMES: [&str; 4] = [
+    "cinder-api",
+    "cinder-scheduler",
+    "cinder-volume",
+    "cinder-backup",
+];
 /// Number of retries of a task.
 const RETRIES: u32 = 6;
 /// Part of steps that belong to no single service.
@@ -209,6 +216,11 @@ pub(crate) fn task_named(cloud: &Cloud, held: &Held, name: &str) -> Option<Task>
     let (definitions, _) = definitions(cloud, held);
     let mut tasks = definitions.into_iter().flat_map(|it| it.tasks);
     tasks.find(|it| it.name == name)
+}
+
+/// True for the programs that read and write the databases.
+pub(crate) fn is_program(name: &str) -> bool {
+    ROLL.contains(&name) || VOLUMES.contains(&name)
 }
 
 /// True if parts of this name belong to no service, and thus keep their image in an upgrade.

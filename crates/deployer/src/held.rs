@@ -1,6 +1,7 @@
 //! Values made once for a cloud and kept in Secrets of the cluster: uid, passwords and keys.
 
 pub(crate) mod halves;
+mod keyring;
 pub(crate) mod keys;
 mod lost;
 
@@ -40,11 +41,13 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
     (
         ACCOUNTS,
         &[
+            "cache-cinder",
             "cache-glance",
             "cache-neutron",
             "cache-nova",
             "cache-placement",
             "database-admin",
+            "database-cinder",
             "database-glance",
             "database-keystone",
             "database-neutron",
@@ -52,11 +55,13 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
             "database-placement",
             "edge-authority",
             "identity-admin",
+            "identity-cinder",
             "identity-glance",
             "identity-neutron",
             "identity-nova",
             "identity-placement",
             "messaging-admin",
+            "messaging-cinder",
             "messaging-neutron",
             "messaging-nova",
             "metadata-nova",
@@ -92,6 +97,8 @@ struct Given {
     pair: Option<Pair>,
     /// Certificates of the authority.
     authority: Option<String>,
+    /// Possible logins of a Ceph: keyrings, and keys by the names of users.
+    logins: BTreeMap<String, Password>,
 }
 
 impl Held {
@@ -325,6 +332,7 @@ fn given(object: &Json) -> Option<(String, Given)> {
         }),
         keys: data.into_iter().flat_map(|it| it.keys().cloned()).collect(),
         authority: decoded(object, "ca.crt").map(|it| it.expose().to_owned()),
+        logins: keyring::of(object),
     };
     Some((name.to_owned(), given))
 }

@@ -29,7 +29,7 @@ use serde_json::{Value as Json, json};
 use self::rotate::Rotation;
 use crate::accounts::Written;
 use crate::cloud::Cloud;
-use crate::desired::{self, Graph, ROLL, Step};
+use crate::desired::{self, Graph, Step};
 use crate::held::halves::Swaps;
 use crate::held::{ACCOUNTS, CREDENTIAL, FERNET, Held, UID};
 use crate::object::{ObjectKind, Reference};
@@ -415,7 +415,7 @@ fn is_program(reference: &Reference) -> bool {
         reference.kind,
         ObjectKind::Deployment | ObjectKind::StatefulSet | ObjectKind::DaemonSet
     );
-    is_workload && ROLL.contains(&reference.name.as_str())
+    is_workload && desired::is_program(&reference.name)
 }
 
 /// True if no program of services exists, and no Pod of one.
@@ -427,7 +427,7 @@ fn is_stopped(uid: &str, objects: &[Json], pods: &[Json]) -> bool {
             pod["status"]["phase"].as_str(),
             Some("Succeeded" | "Failed")
         );
-        !ended && name.as_str().is_some_and(|it| ROLL.contains(&it))
+        !ended && name.as_str().is_some_and(desired::is_program)
     };
     let mut there = objects.iter().filter(ours).filter_map(Reference::of);
     !there.any(|it| is_program(&it)) && !pods.iter().filter(ours).any(runs)

@@ -99,9 +99,12 @@ pub struct Found<'a> {
 }
 
 /// Sections with the options of another one: their names are values of an option.
-const LIKE: [(&str, &str, &str); 2] = [
+const LIKE: [(&str, &str, &str); 5] = [
     ("glance", "os_glance_staging_store", "file"),
     ("glance", "os_glance_tasks_store", "file"),
+    ("glance", "rbd", "glance.store.rbd.store"),
+    ("cinder", "rbd", "backend_defaults"),
+    ("cinder", "fake", "backend_defaults"),
 ];
 
 impl Table {
@@ -126,7 +129,7 @@ impl Table {
         let (name, options) = self.sections.get_key_value(like)?;
         let name = LIKE
             .iter()
-            .find(|(_, name, _)| *name == section)
+            .find(|(service, name, _)| *service == self.service && *name == section)
             .map_or(name.as_str(), |(_, name, _)| name);
         Some((name, options))
     }

@@ -178,6 +178,8 @@ pub struct Services {
     pub nova: ServiceParameters,
     /// Networks.
     pub neutron: ServiceParameters,
+    /// Volumes.
+    pub cinder: ServiceParameters,
     /// The dashboard.
     pub horizon: DashboardParameters,
 }
@@ -210,17 +212,20 @@ mod backup;
 mod exposure;
 mod libvirt;
 mod place;
+mod storage;
 mod workers;
 
 pub use self::backup::Backups;
 pub use self::exposure::{Exposure, Mode, Tls};
 pub(crate) use self::libvirt::{CpuMode, Libvirt};
-pub use self::place::{Nodes, Resources, Storage};
+pub use self::place::{Nodes, Resources};
+pub use self::storage::Storage;
+pub(crate) use self::storage::{Ceph, Kind, Volumes};
 pub use self::workers::Api;
 pub(crate) use self::workers::Workers;
 
 /// Fields of the design that are not built, rejected by name instead of as a typing error.
-const NOT_BUILT: [&str; 12] = [
+const NOT_BUILT: [&str; 11] = [
     "replicas",
     "images",
     "database",
@@ -230,7 +235,6 @@ const NOT_BUILT: [&str; 12] = [
     "compute.drain",
     "compute.groups",
     "update",
-    "services.cinder",
     "services.octavia",
     "services.memcached",
 ];
@@ -382,7 +386,7 @@ impl Parameters {
         let wrong = wrong.or_else(|| self.wrong_of_computes());
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
-        let wrong = wrong.or_else(|| self.storage.wrong());
+        let wrong = wrong.or_else(|| self.wrong_of_storage());
         let wrong = wrong.or_else(|| self.backup.as_ref()?.wrong());
         let parts = Service::ALL.map(Service::name);
         let mut parts = parts.into_iter().chain(["horizon"]);
@@ -425,6 +429,7 @@ impl Parameters {
             Service::Placement => &self.services.placement,
             Service::Nova => &self.services.nova,
             Service::Neutron => &self.services.neutron,
+            Service::Cinder => &self.services.cinder,
         }
     }
 }

@@ -15,16 +15,19 @@ pub enum Service {
     Nova,
     /// Networks.
     Neutron,
+    /// Volumes, in clouds whose parameters have `storage.volumes`.
+    Cinder,
 }
 
 impl Service {
     /// Every service.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Keystone,
         Self::Glance,
         Self::Placement,
         Self::Nova,
         Self::Neutron,
+        Self::Cinder,
     ];
 
     /// Name of the project.
@@ -35,6 +38,7 @@ impl Service {
             Self::Placement => "placement",
             Self::Nova => "nova",
             Self::Neutron => "neutron",
+            Self::Cinder => "cinder",
         }
     }
 
@@ -51,6 +55,7 @@ impl Service {
             Self::Placement => "placement.conf",
             Self::Nova => "nova.conf",
             Self::Neutron => "neutron.conf",
+            Self::Cinder => "cinder.conf",
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Addresses are names of Kubernetes Services in the namespace of the cloud.
 
+pub(crate) mod ceph;
+mod cinder;
 mod connections;
 pub(crate) mod definition;
 pub(crate) mod edge;
@@ -87,6 +89,8 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
         nova::definition(cloud, held),
         horizon::definition(cloud, held),
     ];
+    services.extend(cinder::definition(cloud, held));
+    services.extend(ceph::definition(cloud, held));
     let databases: Vec<(&str, &str)> = services
         .iter()
         .flat_map(|it| it.databases.iter().map(|database| (it.name, *database)))
@@ -97,7 +101,7 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<S
         memcached::definition(),
     ];
     all.append(&mut services);
-    let mut problems = Vec::new();
+    let mut problems: Vec<String> = ceph::problem(cloud, held).into_iter().collect();
     if let Some(exposure) = edge::of(&cloud.parameters) {
         problems.extend(held.lacks(exposure));
         match edge::definition(cloud, held, exposure) {
@@ -126,6 +130,7 @@ pub(crate) fn ours(service: Service, parameters: &Parameters) -> Config {
         Service::Placement => placement::configuration(parameters),
         Service::Nova => nova::configuration(parameters),
         Service::Neutron => neutron::configuration(parameters),
+        Service::Cinder => cinder::configuration(parameters),
     }
 }
 

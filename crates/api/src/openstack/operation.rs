@@ -73,22 +73,25 @@ pub struct Rotate {
 }
 
 /// Names of what a [`Rotate`] rotates: stores, keys of Keystone, and accounts in the stores.
-pub const ROTATED: [&str; 17] = [
+pub const ROTATED: [&str; 20] = [
     "database",
     "messaging",
     "identity",
     "credential",
     "fernet",
+    "database-cinder",
     "database-glance",
     "database-keystone",
     "database-neutron",
     "database-nova",
     "database-placement",
     "identity-admin",
+    "identity-cinder",
     "identity-glance",
     "identity-neutron",
     "identity-nova",
     "identity-placement",
+    "messaging-cinder",
     "messaging-neutron",
     "messaging-nova",
 ];

@@ -46,6 +46,15 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
 #[schemars(extend("x-kubernetes-validations" = [{
     "rule": "!has(oldSelf.compute) || has(self.compute)",
     "message": "compute cannot be removed: servers may be on the hypervisors",
+}, {
+    "rule": "!has(oldSelf.storage) || !has(oldSelf.storage.volumes) || has(self.storage) && has(self.storage.volumes)",
+    "message": "storage.volumes cannot be removed: volumes of users may be there",
+}, {
+    "rule": "!has(oldSelf.storage) || !has(oldSelf.storage.images) || has(self.storage) && has(self.storage.images)",
+    "message": "storage.images cannot be removed: images are in the pool",
+}, {
+    "rule": "!has(oldSelf.storage) || !has(oldSelf.storage.guests) || has(self.storage) && has(self.storage.guests)",
+    "message": "storage.guests cannot be removed: disks of guests are in the pool",
 }]))]
 pub struct OpenStackSpec {
     /// Release of OpenStack: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Required.
@@ -62,7 +71,7 @@ pub struct OpenStackSpec {
     /// Nodes that run the cloud, by labels. Default: every node.
     #[serde(default, skip_serializing_if = "Nodes::is_empty")]
     pub nodes: Nodes,
-    /// Volumes of the database, the message broker and the images.
+    /// Disks: volumes of the cloud itself, volumes of users, images, and disks of guests.
     #[serde(default, skip_serializing_if = "Storage::is_empty")]
     pub storage: Storage,
     /// Networks: MTU and physical networks.
@@ -104,21 +113,97 @@ impl Nodes {
     }
 }
 
-/// Volumes of the cloud ([`OpenStackSpec::storage`]).
+/// Disks of the cloud ([`OpenStackSpec::storage`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// Name of the storage class of all volumes, such as `standard`. Default: the default class of the cluster. Existing
-    /// volumes keep their class.
+    /// Name of the storage class of all volumes of the cloud itself, such as `standard`. Default: the default class of the cluster.
+    /// Existing volumes keep their class.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]
     pub class: String,
+    /// External Ceph with the pools that other fields name. Required with a pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceph: Option<Ceph>,
+    /// Volumes of users, of release `2026.1`, and with them Cinder. Default: none. Cannot be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volumes: Option<Volumes>,
+    /// Pool of new images. Default: none, and images are files on a volume of the cloud. Cannot be removed; images that are files stay
+    /// files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub images: Option<Pool>,
+    /// Pool of the disks of guests, with the driver `Libvirt`. Default: none, and disks are files on the node of the guest. Cannot
+    /// be removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guests: Option<Pool>,
 }
 
 impl Storage {
     fn is_empty(&self) -> bool {
-        self.class.is_empty()
+        *self == Self::default()
     }
+}
+
+/// External Ceph ([`Storage::ceph`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ceph {
+    /// Addresses of the monitors, such as `[192.0.2.1:6789]`: an IPv4 address or a name, with a port unless the monitors have the
+    /// standard one. Required.
+    #[schemars(length(min = 1, max = 32), inner(length(max = 259)))]
+    #[schemars(extend("x-kubernetes-list-type" = "set"))]
+    pub monitors: Vec<String>,
+    /// Name of the user of the programs, without `client.`, such as `cinder`. Default: `openstack`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$"))]
+    pub user: String,
+    /// Name of a Secret in the namespace, such as `ceph`, with the output of `ceph auth get client.openstack` as `keyring`, or
+    /// with the key alone under the name of the user, as Rook makes it for a CephClient. Required.
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: String,
+}
+
+/// Volumes of users ([`Storage::volumes`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "has(self.pool) == has(oldSelf.pool) && (!has(self.pool) || self.pool == oldSelf.pool)",
+    "message": "pool cannot be changed: volumes are in it",
+}, {
+    "rule": "!has(oldSelf.backupPool) || has(self.backupPool) && self.backupPool == oldSelf.backupPool",
+    "message": "backupPool cannot be changed: backups are in it",
+}]))]
+pub struct Volumes {
+    /// Driver of Cinder, required. `Rbd`: images of RBD in a pool of the Ceph. `Fake`: imaginary volumes, for trials and tests,
+    /// which become `available` and store nothing. Cannot be changed. `Lvm`, `Iscsi` and `Nfs` are rejected with the reason.
+    #[schemars(extend("enum" = ["Rbd", "Fake", "Lvm", "Iscsi", "Nfs"], "x-kubernetes-validations" = [{
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: volumes are on it",
+    }, {
+        "rule": "self in ['Rbd', 'Fake']",
+        "message": "Lvm and Iscsi are not served: they need modules of the kernel with which they could not be tried; Nfs is not built yet",
+    }]))]
+    pub driver: String,
+    /// Name of the pool of volumes and snapshots, such as `volumes`. Required with `Rbd`. Cannot be changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$"))]
+    pub pool: Option<String>,
+    /// Name of the pool of backups, with `Rbd`, such as `backups`. Default: none, and Cinder makes no backups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$"))]
+    pub backup_pool: Option<String>,
+}
+
+/// Pool of a Ceph ([`Storage::images`], [`Storage::guests`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pool {
+    /// Name of the pool, such as `images`. Required. Cannot be changed.
+    #[schemars(extend("pattern" = "^[A-Za-z0-9._-]{1,64}$", "x-kubernetes-validations" = [{
+        "rule": "self == oldSelf",
+        "message": "cannot be changed: disks are in the pool",
+    }]))]
+    pub pool: String,
 }
 
 /// Backups of the cloud ([`OpenStackSpec::backup`]).
@@ -347,6 +432,9 @@ pub struct Services {
     /// Settings of Neutron, the network service.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub neutron: Service,
+    /// Settings of Cinder, the volume service, which is there with `storage.volumes`.
+    #[serde(default, skip_serializing_if = "Service::is_empty")]
+    pub cinder: Service,
     /// Settings of Horizon, the dashboard.
     #[serde(default, skip_serializing_if = "Dashboard::is_empty")]
     pub horizon: Dashboard,

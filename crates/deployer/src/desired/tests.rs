@@ -24,12 +24,16 @@ pub(crate) fn cloud(spec: &Json) -> Cloud {
 
 /// A spec with everything that a cloud of the release can have.
 pub(crate) fn full(release: Release) -> Json {
-    json!({
+    let mut spec = json!({
         "release": release.name(),
         "network": {"physical": [{"name": "public"}]},
         "compute": {"driver": "Fake", "fake": {"hypervisors": 3, "zones": ["az1", "az2"]}},
         "exposure": {"mode": "Edge", "host": "cloud.test", "addresses": ["192.0.2.7"]},
-    })
+    });
+    if release.has_volumes() {
+        spec["storage"] = json!({"volumes": {"driver": "Fake"}});
+    }
+    spec
 }
 
 /// What a cluster holds, with passwords that are easy to find.
@@ -348,6 +352,10 @@ fn every_account_of_a_configuration_has_a_password() {
         }
         // That of the administrator is in an environment variable; the others are what names and keys are made from.
         used.extend(["identity-admin", "names", "edge-authority"].map(str::to_owned));
+        // They are made for every cloud, which may get volumes later.
+        let of_volumes =
+            ["cache", "database", "identity", "messaging"].map(|it| format!("{it}-cinder"));
+        used.extend(of_volumes.into_iter().filter(|_| !release.has_volumes()));
         assert_eq!(used, passwords.into_keys().collect(), "{release}");
     }
 }
@@ -413,7 +421,9 @@ fn pods_have_no_rights_in_kubernetes_and_none_on_their_node() {
 }
 
 /// What a program without a port is connected to when it works, as its readiness asks.
-const CONNECTED: [(&str, &[&str]); 8] = [
+const CONNECTED: [(&str, &[&str]); 10] = [
+    ("cinder-scheduler", &["1628"]),
+    ("cinder-volume", &["1628"]),
     ("nova-conductor", &["1628"]),
     // It is connected before it has its records, without which no host can be mapped.
     ("nova-compute", &["test -e /var/lib/nova/started", "1628"]),

@@ -22,17 +22,20 @@ use crate::object::Password;
 /// Stores of rotated accounts: their part of the name of an account.
 pub(crate) const STORES: [&str; 3] = ["database", "messaging", "identity"];
 /// Rotated accounts in the [`STORES`], without the accounts of the controller in MariaDB and RabbitMQ.
-pub(crate) const ROTATED: [&str; 12] = [
+pub(crate) const ROTATED: [&str; 15] = [
+    "database-cinder",
     "database-glance",
     "database-keystone",
     "database-neutron",
     "database-nova",
     "database-placement",
     "identity-admin",
+    "identity-cinder",
     "identity-glance",
     "identity-neutron",
     "identity-nova",
     "identity-placement",
+    "messaging-cinder",
     "messaging-neutron",
     "messaging-nova",
 ];

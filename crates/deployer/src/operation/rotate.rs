@@ -17,6 +17,7 @@ use crate::held::keys::KEYS;
 use crate::held::{ACCOUNTS, CREDENTIAL, Held, UID};
 use crate::object::ObjectKind;
 use crate::plan::{self, Plan, Progress, State};
+use crate::project::Service;
 use crate::service::definition::{File, Run, Task, Variable, command};
 use crate::service::stores;
 
@@ -67,7 +68,10 @@ impl Stages {
             };
             names.is_empty() || names.iter().any(is_of)
         };
-        let mut chosen: BTreeSet<&str> = ROTATED.into_iter().filter(is_chosen).collect();
+        let has_volumes = cloud.parameters.has(Service::Cinder);
+        let is_there = |account: &&str| has_volumes || !account.ends_with("-cinder");
+        let accounts = ROTATED.into_iter().filter(is_there);
+        let mut chosen: BTreeSet<&str> = accounts.filter(is_chosen).collect();
         let administrator: BTreeSet<&str> = chosen.take(ADMINISTRATOR).into_iter().collect();
         let mut dropped = held.without_former();
         dropped.extend(held.with_next(&administrator, &mut random));

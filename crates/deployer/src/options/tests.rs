@@ -235,7 +235,10 @@ proptest! {
     fn no_value_panics_and_none_that_is_accepted_leaves_its_line(json in any_json(), seed in any::<prop::sample::Index>()) {
         for release in Release::ALL {
             for service in Service::ALL {
-                let options: Vec<_> = release.table(service).unwrap().all().collect();
+                let Some(table) = release.table(service) else {
+                    continue;
+                };
+                let options: Vec<_> = table.all().collect();
                 let found = seed.get(&options);
                 let Ok(value) = found.entry.value(&json) else {
                     continue;

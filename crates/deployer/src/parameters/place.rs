@@ -14,14 +14,6 @@ pub struct Nodes {
     pub compute: BTreeMap<String, String>,
 }
 
-/// Volumes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Storage {
-    /// Storage class of all volumes; the cluster's default one if empty.
-    pub class: String,
-}
-
 /// Requests and limits of each program of a service, as quantities of Kubernetes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -48,18 +40,6 @@ impl Nodes {
             }
         }
         None
-    }
-}
-
-impl Storage {
-    pub(super) fn wrong(&self) -> Option<(String, &'static str)> {
-        let wrong = !self.class.is_empty() && !is_domain(&self.class);
-        wrong.then(|| {
-            (
-                "storage.class".to_owned(),
-                "it is not the name of a storage class",
-            )
-        })
     }
 }
 

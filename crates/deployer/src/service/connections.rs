@@ -13,6 +13,8 @@ const LARGEST: u64 = 100_000;
 const DATABASES_OF_NOVA: u64 = 3;
 /// Programs of Neutron besides its API and RPC workers: periodic work, and maintenance of OVN.
 const WORKERS_OF_NEUTRON: u64 = 2;
+/// Programs of Cinder beside its API: scheduler, volumes, backups.
+const WORKERS_OF_CINDER: u64 = 3;
 
 /// Maximum of connections open in all pools together: each process has one pool for each database. The number is
 /// rounded up to a power of two, so that another number of processes rarely restarts the server.
@@ -39,6 +41,8 @@ fn pools(parameters: &Parameters, service: Service) -> u64 {
             let rpc = number(parameters, service, "DEFAULT", "rpc_workers").unwrap_or(2);
             api.saturating_add(rpc).saturating_add(WORKERS_OF_NEUTRON)
         }
+        Service::Cinder if !parameters.has(service) => 0,
+        Service::Cinder => api.saturating_add(WORKERS_OF_CINDER),
         Service::Nova => {
             let workers = |section| number(parameters, service, section, "workers").unwrap_or(2);
             // Its API, the metadata API, and the proxy of consoles.

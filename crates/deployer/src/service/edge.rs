@@ -7,8 +7,11 @@ use crate::certificate;
 use crate::cloud::Cloud;
 use crate::held::{GIVEN, Held};
 use crate::parameters::{Exposure, Mode, Parameters};
+use crate::project::Service;
 
 const USER: &str = "edge";
+/// Ports of every cloud: the first ones of each list. The others are those of Cinder.
+const COMMON_PORTS: usize = 7;
 /// Ports of the Pod.
 const PORTS: &[(&str, u16)] = &[
     ("identity", 5000),
@@ -18,6 +21,7 @@ const PORTS: &[(&str, u16)] = &[
     ("placement", 8778),
     ("image", 9292),
     ("network", 9696),
+    ("volume", 8776),
 ];
 /// Ports on the addresses of nodes. Without privileges a Pod has no port below 1024.
 const SERVED: &[(&str, u16)] = &[
@@ -28,9 +32,10 @@ const SERVED: &[(&str, u16)] = &[
     ("placement", 8778),
     ("image", 9292),
     ("network", 9696),
+    ("volume", 8776),
 ];
 /// Service behind each port, in the same order, with its port.
-const BEHIND: [&str; 7] = [
+const BEHIND: [&str; 8] = [
     "keystone:5000",
     "nova-novncproxy:6080",
     "horizon:80",
@@ -38,6 +43,7 @@ const BEHIND: [&str; 7] = [
     "placement:8778",
     "glance:9292",
     "neutron:9696",
+    "cinder:8776",
 ];
 /// Directory of the certificate and its key.
 const TLS: &str = "/etc/edge/tls";
@@ -121,6 +127,14 @@ pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
     (exposure.mode == Mode::Edge).then_some(exposure)
 }
 
+/// The first ones of a list of ports: those that a cloud has.
+fn those_of<T>(parameters: &Parameters, list: &'static [T]) -> &'static [T] {
+    match parameters.has(Service::Cinder) {
+        true => list,
+        false => list.get(..COMMON_PORTS).unwrap_or(list),
+    }
+}
+
 /// URL for users, from a URL inside the cluster.
 pub(crate) fn public(parameters: &Parameters, internal: &str) -> String {
     let outside = of(parameters).and_then(|exposure| {
@@ -139,10 +153,15 @@ pub(super) fn definition(
     held: &Held,
     exposure: &Exposure,
 ) -> Result<Definition, String> {
+    let parameters = &cloud.parameters;
     let mut run = Run {
         command: command(&["/bin/sh", "-c", RUN]),
         user: USER,
-        files: vec![File::public("edge", CONFIGURATION, configuration())],
+        files: vec![File::public(
+            "edge",
+            CONFIGURATION,
+            configuration(parameters),
+        )],
         scratch: vec!["/tmp"],
         ..Run::default()
     };
@@ -166,6 +185,9 @@ pub(super) fn definition(
         "nova-novncproxy",
         "horizon",
     ];
+    if parameters.has(Service::Cinder) {
+        needs.push("cinder-api");
+    }
     if exposure.given().is_some() {
         needs.push(CERTIFICATE);
     }
@@ -174,7 +196,7 @@ pub(super) fn definition(
         addresses: vec![Address {
             name: "edge",
             workload: "edge",
-            ports: SERVED,
+            ports: those_of(parameters, SERVED),
             replicas: false,
             callers: Callers::Anyone,
         }],
@@ -183,7 +205,7 @@ pub(super) fn definition(
             name: "edge",
             stateful: None,
             run,
-            ports: PORTS,
+            ports: those_of(parameters, PORTS),
             ready: ANSWERS,
             alive: Some(ANSWERS),
             needs,
@@ -192,9 +214,9 @@ pub(super) fn definition(
     })
 }
 
-fn configuration() -> String {
+fn configuration(parameters: &Parameters) -> String {
     let mut text = COMMON.to_owned();
-    for ((name, port), behind) in PORTS.iter().zip(BEHIND) {
+    for ((name, port), behind) in those_of(parameters, PORTS).iter().zip(BEHIND) {
         let more = match *name {
             "image" => STREAMED,
             "consoles" => LONG,
@@ -227,7 +249,7 @@ mod tests {
     fn every_service_of_the_catalogue_has_its_port_at_the_edge() {
         for release in Release::ALL {
             let cloud = cloud(&full(release));
-            let text = configuration();
+            let text = configuration(&cloud.parameters);
             let (definitions, problems) = definitions(&cloud, &held());
             assert_eq!(problems, Vec::<String>::new());
             for entry in definitions.iter().flat_map(|it| &it.catalogue) {
@@ -245,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_dashboard_is_on_443_of_the_nodes() {
-        let text = configuration();
+        let text = configuration(&Parameters::of(Release::Zed));
         let (_, server) = text.split_once("        listen 8443 ssl;\n").unwrap();
         let server = server.split("    server {").next().unwrap();
         assert!(

@@ -1,9 +1,9 @@
 //! Glance: images, in files on a volume.
 
-use super::Service;
 use super::definition::{
     Address, Callers, Definition, Entry, Probe, Run, Task, Volume, Workload, command, uwsgi,
 };
+use super::{Service, ceph};
 use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::held::Held;
@@ -22,8 +22,13 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
         config.processes("DEFAULT", "workers", parameters.workers("glance").processes);
     }
     let store = "images are files on the volume of Glance";
-    config.require("DEFAULT", "enabled_backends", "file:file", store);
-    config.require("glance_store", "default_backend", "file", store);
+    match parameters.images() {
+        Some(pool) => ceph::store_options(&mut config, parameters, pool),
+        None => {
+            config.require("DEFAULT", "enabled_backends", "file:file", store);
+            config.require("glance_store", "default_backend", "file", store);
+        }
+    }
     for (section, directory) in [
         ("file", "images"),
         ("os_glance_staging_store", "staging"),
@@ -72,13 +77,18 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
         scratch: vec!["/tmp"],
         ..Run::default()
     };
-    let api = Run {
+    let mut api = Run {
         volumes: vec![(VOLUME, "/var/lib/glance")],
         ..run(match release {
             Release::Zed | Release::Epoxy => with_files(&["glance-api"]),
             Release::Gazpacho => uwsgi(&cloud.parameters, "glance-api", 9292),
         })
     };
+    let mut needs = vec!["glance-metadata", "identities"];
+    if cloud.parameters.images().is_some() {
+        api.files.extend(ceph::files(cloud, held));
+        needs.push(ceph::STEP);
+    }
     Definition {
         name: "glance",
         databases: vec!["glance"],
@@ -124,7 +134,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
             ports: PORTS,
             ready: Probe::Http("http", "/healthcheck"),
             alive: Some(Probe::Tcp("http")),
-            needs: vec!["glance-metadata", "identities"],
+            needs,
         }],
         ..Definition::default()
     }

@@ -3,7 +3,7 @@
 use super::Service;
 use super::definition::{File, Host, Probe, Rights, Run, Variable, Workload, command};
 use super::openvswitch::{self, DATABASE, kept, running};
-use super::{fake, rabbitmq};
+use super::{ceph, fake, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
@@ -16,7 +16,8 @@ const CONSOLES: &str = "/opt/ferrostack/nova-compute.py";
 const RIGHTS: &str = "/etc/nova/nova.conf.d/60-rights.conf";
 
 /// Options of Nova for [`Libvirt`] hypervisors.
-pub(super) fn compute_options(config: &mut Config, libvirt: &Libvirt) {
+pub(super) fn compute_options(config: &mut Config, parameters: &Parameters, libvirt: &Libvirt) {
+    ceph::compute_options(config, parameters);
     let field = "compute.driver";
     config.derive("DEFAULT", "compute_driver", "libvirt.LibvirtDriver", field);
     let cpus = libvirt.reserved_cpus.to_string();
@@ -132,6 +133,16 @@ fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
         include_str!("../../programs/nova-compute.py"),
     );
     files.push(File::public("nova-compute-rights", RIGHTS, rights()));
+    let mut needs = vec![
+        "libvirt",
+        "ovn-controller",
+        "nova-conductor",
+        "placement-api",
+    ];
+    if let Some(of_guests) = ceph::files_of_guests(cloud, held) {
+        files.extend(of_guests);
+        needs.push(ceph::STEP);
+    }
     let node = || Variable::Field("spec.nodeName");
     let address = || Variable::Field("status.hostIP");
     let run = Run {
@@ -164,12 +175,7 @@ fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
         ports: &[],
         ready: Probe::Connected(&[rabbitmq::PORT]),
         alive: None,
-        needs: vec![
-            "libvirt",
-            "ovn-controller",
-            "nova-conductor",
-            "placement-api",
-        ],
+        needs,
     }
 }
 

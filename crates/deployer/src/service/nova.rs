@@ -51,8 +51,11 @@ pub(super) fn configuration(parameters: &Parameters) -> Config {
     if fake::of(parameters).is_some() {
         fake::compute_options(&mut config);
     }
+    if parameters.has(Service::Cinder) {
+        volumes(&mut config, parameters);
+    }
     if let Some(libvirt) = libvirt::of(parameters) {
-        libvirt::compute_options(&mut config, libvirt);
+        libvirt::compute_options(&mut config, parameters, libvirt);
     }
     config
 }
@@ -68,6 +71,14 @@ fn endings(config: &mut Config, parameters: &Parameters) {
         let why = "computes of two releases are there while a cloud is upgraded";
         config.preset("upgrade_levels", "compute", "auto", why);
     }
+}
+
+/// Options for requests to Cinder.
+fn volumes(config: &mut Config, parameters: &Parameters) {
+    config.login("cinder", "nova", parameters);
+    let why = "services call each other inside the cluster";
+    config.require("cinder", "catalog_info", "volumev3::internalURL", why);
+    config.derive("cinder", "os_region_name", &parameters.region, "region");
 }
 
 /// Options with the URLs of consoles for browsers.

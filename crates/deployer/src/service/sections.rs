@@ -95,7 +95,8 @@ impl Config {
             self.require(section, name, value, why);
         }
         self.password(section, "password", "{}".to_owned(), IDENTITY);
-        if section != "service_user" {
+        // The section of Cinder has another name for it.
+        if !["service_user", "cinder"].contains(&section) {
             self.derive(section, "region_name", &parameters.region, "region");
         }
     }

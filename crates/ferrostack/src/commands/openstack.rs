@@ -108,7 +108,10 @@ pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
     let warnings = warnings(&findings, file.as_ref())?;
     let services: Vec<Service> = match &args.service {
         Some(name) => vec![Service::named(name).context("the service is unknown")?],
-        None => Service::ALL.to_vec(),
+        None => {
+            let all = Service::ALL.into_iter();
+            all.filter(|it| parameters.has(*it)).collect()
+        }
     };
     let text = match (&args.explain, services.first()) {
         (Some(option), Some(service)) => {

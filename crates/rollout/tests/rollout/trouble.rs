@@ -306,8 +306,8 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
             ["spec.database", "is not built yet"],
         ),
         (
-            json!({"services": {"cinder": {}}}),
-            ["spec.services.cinder", "is not built yet"],
+            json!({"services": {"octavia": {}}}),
+            ["spec.services.octavia", "is not built yet"],
         ),
         (
             json!({"services": {"nova": {"replicas": 2}}}),

@@ -48,18 +48,28 @@ fn programs_have_the_half_in_use_and_no_former_password() {
         let graph = desired(&cloud, &after);
         let files = texts(&graph);
         let is_in_a_file = |text: &str| files.iter().any(|it| it.contains(text));
-        for service in ["glance", "keystone", "neutron", "nova", "placement"] {
+        let has = |service: &&str| *service != "cinder" || release.has_volumes();
+        let of_databases = [
+            "cinder",
+            "glance",
+            "keystone",
+            "neutron",
+            "nova",
+            "placement",
+        ];
+        for service in of_databases.into_iter().filter(has) {
             let url = format!("mysql+pymysql://{service}-b:");
             assert!(is_in_a_file(&url), "{url}");
             assert!(!is_in_a_file(&format!("mysql+pymysql://{service}:")));
         }
-        for service in ["neutron", "nova"] {
+        for service in ["cinder", "neutron", "nova"].into_iter().filter(has) {
             let url = format!("rabbit://{service}-b:");
             assert!(is_in_a_file(&url), "{url}");
             // The virtual host stays.
             assert!(is_in_a_file(&format!("@rabbitmq:5672/{service}\n")));
         }
-        for service in ["glance", "neutron", "nova", "placement"] {
+        let of_identity = ["cinder", "glance", "neutron", "nova", "placement"];
+        for service in of_identity.into_iter().filter(has) {
             assert!(is_in_a_file(&format!("username = {service}-b\n")));
             assert!(!is_in_a_file(&format!("username = {service}\n")));
         }
@@ -123,9 +133,14 @@ fn a_store_or_an_account_can_be_chosen() {
     assert_eq!(chosen(&[]), all);
     assert_eq!(
         chosen(&["messaging", "database-nova"]),
-        ["database-nova", "messaging-neutron", "messaging-nova"]
-            .map(str::to_owned)
-            .into()
+        [
+            "database-nova",
+            "messaging-cinder",
+            "messaging-neutron",
+            "messaging-nova",
+        ]
+        .map(str::to_owned)
+        .into()
     );
     assert_eq!(chosen(&["fernet"]), ["fernet".to_owned()].into());
 }
