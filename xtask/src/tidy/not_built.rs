@@ -15,7 +15,12 @@ const MARKS: [&str; 4] = [
 pub(super) const LIST: &str = "docs/reference/not-built.md";
 
 /// Pairs: words in messages, and words of the entry in the list.
-const ENTRIES: [(&str, &str); 19] = [
+const ENTRIES: [(&str, &str); 21] = [
+    ("Nfs is not built yet", "drivers `Lvm`, `Iscsi` and `Nfs`"),
+    (
+        "no Pod of the cloud mounts file systems",
+        "drivers `Lvm`, `Iscsi` and `Nfs`",
+    ),
     ("MachinePools are not built", "classes of MachinePools"),
     (
         "MachinePools of a topology are not built",

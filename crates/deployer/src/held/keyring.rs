@@ -67,11 +67,11 @@ impl Held {
 
 /// The key of a user in a keyring.
 fn key_in<'a>(keyring: &'a str, user: &str) -> Option<&'a str> {
-    let section = format!("[client.{user}]");
+    let header = format!("[client.{user}]");
     let mut lines = keyring.lines().map(str::trim);
-    lines.find(|line| *line == section)?;
-    let mut own = lines.take_while(|line| !line.starts_with('['));
-    own.find_map(|line| {
+    lines.find(|line| *line == header)?;
+    let mut section = lines.take_while(|line| !line.starts_with('['));
+    section.find_map(|line| {
         let (name, value) = line.split_once('=')?;
         (name.trim() == "key").then(|| value.trim())
     })
