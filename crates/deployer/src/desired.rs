@@ -49,7 +49,7 @@ pub(crate) const ROLL: [&str; 14] = [
     "nova-compute",
     "horizon",
 ];
-/// The programs of Cinder, in a cloud that has them: no upgrade leads to or from one.
+/// Programs of Cinder, in a cloud with volumes; no upgrade adds or removes Cinder.
 const VOLUMES: [&str; 4] = [
     "cinder-api",
     "cinder-scheduler",

@@ -15,7 +15,7 @@ pub enum Service {
     Nova,
     /// Networks.
     Neutron,
-    /// Volumes, in clouds whose parameters have `storage.volumes`.
+    /// Volumes, in clouds with `storage.volumes` in the parameters.
     Cinder,
 }
 

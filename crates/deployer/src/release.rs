@@ -67,7 +67,7 @@ impl Release {
         self != Self::Zed
     }
 
-    /// True if its image has Cinder and the libraries of Ceph.
+    /// True if the image has Cinder and the libraries of Ceph.
     pub(crate) fn has_volumes(self) -> bool {
         self == Self::Gazpacho
     }

@@ -1,4 +1,4 @@
-//! The key of a user of Ceph, in a Secret that is not of the cloud.
+//! Key of a user of Ceph, in a Secret of another owner.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::parameters::Ceph;
 const KEYRING: &str = "keyring";
 /// The least length of a key of Ceph: type, time and length of a secret, in bytes.
 const SHORTEST: usize = 12;
-/// Keys of a Secret that are no logins.
+/// Keys of a Secret other than logins.
 const OTHERS: [&str; 3] = ["tls.crt", "tls.key", "ca.crt"];
 
 /// Possible logins in a Secret.
@@ -28,10 +28,10 @@ pub(super) fn of(secret: &Json) -> BTreeMap<String, Password> {
 }
 
 impl Held {
-    /// The key of the user of the Ceph.
+    /// Key of the user of the [`Ceph`].
     ///
     /// # Errors
-    /// Problem of the Secret, with the field that names it.
+    /// Problem of the Secret, with its field.
     pub(crate) fn ceph_key(&self, ceph: &Ceph) -> Result<Password, String> {
         let (name, user) = (&ceph.secret_name, &ceph.user);
         let reject = |problem: String| Err(format!("storage.ceph.secretName: {problem}"));

@@ -1,4 +1,4 @@
-//! Places of disks: those of the cloud itself, volumes of Cinder, images of Glance, and disks of guests.
+//! Places of disks: of the cloud itself, volumes of Cinder, images of Glance, and disks of guests.
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -10,15 +10,15 @@ use crate::project::Service;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Storage {
-    /// The storage class of the volumes of the cloud itself; empty for the default one of the cluster.
+    /// Storage class of the cloud's own volumes; the cluster's default one if empty.
     pub class: String,
-    /// The Ceph with the pools that other fields name.
+    /// [`Ceph`] with the pools of other fields.
     pub(crate) ceph: Option<Ceph>,
-    /// Volumes of users, and with them Cinder; without it there are none.
+    /// [`Volumes`] of users, with Cinder; none if not set.
     pub(crate) volumes: Option<Volumes>,
-    /// The pool of images; without it they are files on a volume of the cloud.
+    /// [`Pool`] of images; files on a volume of the cloud if not set.
     pub(crate) images: Option<Pool>,
-    /// The pool of the disks of guests; without it they are files on their node.
+    /// [`Pool`] of the disks of guests; files on the node if not set.
     pub(crate) guests: Option<Pool>,
 }
 
@@ -26,12 +26,12 @@ pub struct Storage {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Ceph {
-    /// Its monitors: a host, and a port if it is not the standard one.
+    /// Monitors: a host, and a port other than the standard one.
     pub(crate) monitors: Vec<String>,
     /// The user of the programs, without `client.`.
     #[serde(default = "user")]
     pub(crate) user: String,
-    /// The Secret with its keyring, or its key under the name of the user, as Rook makes it.
+    /// Secret with the keyring, or with the key under the name of the user, as made by Rook.
     pub(crate) secret_name: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Volumes {
     pub(crate) driver: Kind,
     /// The pool of volumes and snapshots, with `Rbd`.
     pub(crate) pool: Option<String>,
-    /// The pool of backups, with `Rbd`; without it Cinder makes none.
+    /// Pool of backups, with `Rbd`; no backups in Cinder if not set.
     pub(crate) backup_pool: Option<String>,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct Pool {
 pub(crate) enum Kind {
     /// Images of RBD in a pool of the Ceph.
     Rbd,
-    /// Imaginary volumes, for trials and tests: they become `available`, and nothing is stored.
+    /// Imaginary volumes, for trials and tests: volumes become `available`, and nothing is stored.
     Fake,
 }
 
-/// Drivers that are refused by name, with the reason.
+/// Drivers refused by name, with the reason.
 const REFUSED: [(&str, &str); 3] = [
     (
         "Lvm",
@@ -104,12 +104,12 @@ fn user() -> String {
 }
 
 impl Parameters {
-    /// True if a cloud with these parameters has the service.
+    /// True if a cloud with these parameters has the [`Service`].
     pub fn has(&self, service: Service) -> bool {
         service != Service::Cinder || self.volumes().is_some()
     }
 
-    /// Volumes of users, if the cloud has them. While programs of two releases are there it has not: no upgrade brings Cinder.
+    /// [`Volumes`] of users, if any. None while programs of two releases exist: no upgrade adds Cinder.
     pub(crate) fn volumes(&self) -> Option<&Volumes> {
         let volumes = self.storage.volumes.as_ref();
         volumes.filter(|_| self.has_pools())
@@ -127,13 +127,13 @@ impl Parameters {
         pool.filter(|_| self.has_pools()).map(|it| it.pool.as_str())
     }
 
-    /// The Ceph, if a pool of it is used.
+    /// [`Ceph`] with a used pool.
     pub(crate) fn ceph(&self) -> Option<&Ceph> {
         let ceph = self.storage.ceph.as_ref();
         ceph.filter(|_| !self.pools().is_empty())
     }
 
-    /// The pools that are used, each with its field.
+    /// Used pools, each with its field.
     pub(crate) fn pools(&self) -> Vec<(&'static str, &str)> {
         let volumes = self.volumes();
         let of_volumes = volumes.and_then(|it| it.pool.as_deref());
@@ -154,7 +154,7 @@ impl Parameters {
         self.release.has_volumes() && !self.upgrading
     }
 
-    /// The first field of storage that makes no sense, and the reason.
+    /// First senseless field of storage, and the reason.
     pub(super) fn wrong_of_storage(&self) -> Option<(String, &'static str)> {
         let storage = &self.storage;
         let reject = |path: &str, problem| Some((path.to_owned(), problem));
@@ -208,7 +208,7 @@ impl Parameters {
         }
     }
 
-    /// The first field of the volumes that makes no sense, and the reason.
+    /// First senseless field of the [`Volumes`], and the reason.
     fn wrong_of_volumes(&self, volumes: &Volumes) -> Option<(&'static str, &'static str)> {
         let libvirt = self
             .compute
@@ -231,7 +231,7 @@ impl Parameters {
         }
     }
 
-    /// The first pool that two fields name.
+    /// First pool with two fields.
     fn pooled_twice(&self) -> Option<(&'static str, &'static str)> {
         let pools = self.pools();
         let twice = |(index, (_, pool)): &(usize, &(&str, &str))| {

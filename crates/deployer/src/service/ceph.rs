@@ -1,4 +1,4 @@
-//! A Ceph of others: files and options for its pools, and a task that tries them. No Ceph is ever made here.
+//! Ceph of another owner: files and options for the pools, and a task that tests them. No Ceph is ever made here.
 
 use super::definition::{Definition, File, Run, Task, command};
 use crate::cloud::Cloud;
@@ -6,15 +6,15 @@ use crate::config::Config;
 use crate::held::Held;
 use crate::parameters::{Ceph, Kind, Parameters};
 
-/// Step that tries the pools, before every program that uses one.
+/// Step that tests the pools, before every program with a pool.
 pub(crate) const STEP: &str = "ceph-pools";
 /// Configuration file of Ceph's libraries.
 pub(super) const CONFIGURATION: &str = "/etc/ceph/ceph.conf";
 const PROGRAM: &str = "/opt/ferrostack/ceph.py";
-/// The key for libvirt, which takes it by itself, and its name.
+/// Paths of the key for libvirt, without a keyring, and of the name of the key.
 const KEY: &str = "/etc/ceph/key";
 const SECRET: &str = "/etc/ceph/secret.xml";
-/// The name of the key in the libvirtd of each node, which is the cloud's own.
+/// Name of the key in the cloud's own libvirtd of each node.
 pub(super) const LIBVIRT_SECRET: &str = "6f5b6cb2-8c1b-4c43-9d3e-6e2b7f3d5a10";
 
 /// Problem of the login at the Ceph, found before the Ceph is asked.
@@ -22,7 +22,7 @@ pub(crate) fn problem(cloud: &Cloud, held: &Held) -> Option<String> {
     held.ceph_key(cloud.parameters.ceph()?).err()
 }
 
-/// The task that tries the pools.
+/// [`Definition`] with the [`Task`] that tests the pools.
 pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
     let ceph = cloud.parameters.ceph()?;
     let mut words = command(&["python3", PROGRAM, &ceph.user]);
@@ -49,7 +49,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
     })
 }
 
-/// The files with which a program reaches the Ceph.
+/// [`File`]s for a program's access to the Ceph.
 pub(super) fn files(cloud: &Cloud, held: &Held) -> Vec<File> {
     let Some(ceph) = cloud.parameters.ceph() else {
         return Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn files(cloud: &Cloud, held: &Held) -> Vec<File> {
     ]
 }
 
-/// The files of nova-compute, if disks of guests are in the Ceph: those of the libraries, and the key for libvirt.
+/// [`File`]s of nova-compute, with disks of guests in the Ceph: for the libraries, and the key for libvirt.
 pub(super) fn files_of_guests(cloud: &Cloud, held: &Held) -> Option<Vec<File>> {
     let ceph = of_guests(&cloud.parameters)?;
     let key = held.ceph_key(ceph).unwrap_or_default();
@@ -76,7 +76,7 @@ pub(super) fn files_of_guests(cloud: &Cloud, held: &Held) -> Option<Vec<File>> {
     Some(files)
 }
 
-/// Options of Nova for disks of guests in the Ceph: volumes, and with a pool of their own all others.
+/// Options of Nova for disks of guests in the Ceph: volumes, and all other disks with a pool of guests.
 pub(super) fn compute_options(config: &mut Config, parameters: &Parameters) {
     let Some(ceph) = of_guests(parameters) else {
         return;
@@ -94,7 +94,7 @@ pub(super) fn compute_options(config: &mut Config, parameters: &Parameters) {
     }
 }
 
-/// Options of Glance for images in a pool. Those that are files stay where they are.
+/// Options of Glance for images in a pool. Images in files stay in files.
 pub(super) fn store_options(config: &mut Config, parameters: &Parameters, pool: &str) {
     let field = "storage.images.pool";
     config.derive("DEFAULT", "enabled_backends", "file:file,rbd:rbd", field);
@@ -110,7 +110,7 @@ pub(super) fn store_options(config: &mut Config, parameters: &Parameters, pool: 
     config.preset("DEFAULT", "show_image_direct_url", "true", why);
 }
 
-/// The Ceph, if guests have disks in it.
+/// [`Ceph`] with disks of guests, if any.
 fn of_guests(parameters: &Parameters) -> Option<&Ceph> {
     let volumes = parameters
         .volumes()
@@ -120,12 +120,12 @@ fn of_guests(parameters: &Parameters) -> Option<&Ceph> {
     parameters.ceph().filter(|_| is_used)
 }
 
-/// The keyring of a user, where the libraries look for it.
+/// Path of a user's keyring for the libraries.
 fn keyring_of(user: &str) -> String {
     format!("/etc/ceph/ceph.client.{user}.keyring")
 }
 
-/// Programs that lose the Ceph end their requests with an error, and hang for no minutes.
+/// Configuration of clients: without the [`Ceph`] a request ends in an error, instead of hanging for minutes.
 fn configuration(ceph: &Ceph) -> String {
     let monitors = ceph.monitors.join(",");
     let keyring = keyring_of("$id");

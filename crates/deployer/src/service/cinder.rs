@@ -1,4 +1,4 @@
-//! Cinder: volumes of users, in clouds whose parameters have `storage.volumes`.
+//! Cinder: volumes of users, in clouds with `storage.volumes` in the parameters.
 
 use super::definition::{
     Address, Callers, Definition, Entry, File, Probe, Run, Stateful, Task, Workload, command, uwsgi,
@@ -19,7 +19,7 @@ const BACKUP: &str = "cinder-backup";
 
 /// A driver of volumes.
 struct Backend {
-    /// Its section, which is its name in the records of volumes.
+    /// Name of the section, also in the records of volumes.
     name: &'static str,
     /// Its class.
     class: &'static str,
@@ -161,7 +161,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
     }
 }
 
-/// The name by which the replica of a program is found.
+/// [`Address`] of a program's replica.
 fn replicas(program: &'static str) -> Address {
     Address {
         name: program,
@@ -172,7 +172,8 @@ fn replicas(program: &'static str) -> Address {
     }
 }
 
-/// A program without a port. Two that have volumes of one host would work on the same ones: the old one ends first.
+/// Program without a port. Two programs with volumes of one host would work on the same volumes: the old one ends
+/// first.
 fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
     let has_volumes = name != SCHEDULER;
     let mut run = run(cloud, held, command(&[name]));

@@ -13,7 +13,7 @@ const LARGEST: u64 = 100_000;
 const DATABASES_OF_NOVA: u64 = 3;
 /// Programs of Neutron besides its API and RPC workers: periodic work, and maintenance of OVN.
 const WORKERS_OF_NEUTRON: u64 = 2;
-/// Programs of Cinder beside its API: scheduler, volumes, backups.
+/// Programs of Cinder besides the API: scheduler, volumes, backups.
 const WORKERS_OF_CINDER: u64 = 3;
 
 /// Maximum of connections open in all pools together: each process has one pool for each database. The number is

@@ -10,7 +10,7 @@ use crate::parameters::{Exposure, Mode, Parameters};
 use crate::project::Service;
 
 const USER: &str = "edge";
-/// Ports of every cloud: the first ones of each list. The others are those of Cinder.
+/// Number of ports in every cloud: the first ones of each list. The others belong to Cinder.
 const COMMON_PORTS: usize = 7;
 /// Ports of the Pod.
 const PORTS: &[(&str, u16)] = &[
@@ -127,7 +127,7 @@ pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
     (exposure.mode == Mode::Edge).then_some(exposure)
 }
 
-/// The first ones of a list of ports: those that a cloud has.
+/// First ports of a list: the ports of this cloud.
 fn those_of<T>(parameters: &Parameters, list: &'static [T]) -> &'static [T] {
     match parameters.has(Service::Cinder) {
         true => list,
