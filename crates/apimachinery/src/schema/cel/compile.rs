@@ -438,7 +438,7 @@ pub(super) fn index_optionally(expression: &mut IdedExpr) {
     }
 }
 
-/// Returns the error for a rule, with all fields of the rule in Go's syntax.
+/// Returns the [`FieldError`] for a rule, with all fields of the rule in Go's syntax.
 fn rejected(rule: &Value, path: Path<'_>, detail: &str) -> FieldError {
     let text = |name: &str| rule.get(name).cloned().unwrap_or(json!(""));
     let other = |name: &str| rule.get(name).cloned().unwrap_or(Value::Null);

@@ -13,7 +13,7 @@ pub(super) struct Overload {
     pub(super) arguments: Vec<Type>,
 }
 
-/// Functions by name, with their overloads, and the types of other names.
+/// Functions by name, with each [`Overload`], and the types of other names.
 #[derive(Debug, Default)]
 pub(super) struct Library {
     pub(super) functions: HashMap<&'static str, Vec<Overload>>,
@@ -47,7 +47,7 @@ pub(super) fn library() -> &'static Library {
     })
 }
 
-/// Reads a type: `map(string,list($A))`.
+/// Reads a [`Type`]: `map(string,list($A))`.
 fn parse(text: &str) -> Type {
     let (name, inner) = match text.split_once('(') {
         Some((name, inner)) => (name, inner.strip_suffix(')').unwrap_or(inner)),

@@ -15,7 +15,7 @@ use super::{
     unify::{Substitutions, most_general},
 };
 
-/// Returns the type of an expression over variables, or the errors as cel-go prints them.
+/// Returns the [`Type`] of an expression over variables, or the errors as cel-go prints them.
 pub(super) fn infer(
     source: &str,
     expression: &IdedExpr,
@@ -44,14 +44,14 @@ pub(super) fn infer(
 
 struct Checker<'e> {
     scope: Vec<(String, Type)>,
-    /// Types of all expressions by their number.
+    /// [`Type`]s of all expressions by their number.
     types: HashMap<u64, Type>,
     known: Substitutions,
     problems: Vec<Problem<'e>>,
 }
 
 impl<'e> Checker<'e> {
-    /// Returns the type of an expression. Recursion is bounded by the limits in `compile`.
+    /// Returns the [`Type`] of an expression. Recursion is bounded by the limits in `compile`.
     fn check(&mut self, expression: &'e IdedExpr) -> Type {
         let of = match &expression.expr {
             Expr::Unspecified => Type::Dyn,
@@ -137,7 +137,7 @@ impl<'e> Checker<'e> {
         inner.clone()
     }
 
-    /// Returns the type of the elements of a list.
+    /// Returns the [`Type`] of the elements of a list.
     fn join(&mut self, before: Option<Type>, of: Type) -> Type {
         match before {
             None => of,

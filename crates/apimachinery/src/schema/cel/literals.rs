@@ -9,7 +9,7 @@ use regex::Regex;
 use super::{positions::Problem, types::Type};
 use crate::schema::format::go_duration;
 
-/// Returns the problems of an expression whose parts have these types.
+/// Returns the [`Problem`]s of an expression whose parts have these types.
 pub(super) fn problems<'e>(
     expression: &'e IdedExpr,
     types: &HashMap<u64, Type>,
