@@ -3,6 +3,12 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+const SINCE: &str = "Time of the last change of the status, RFC 3339.";
+const MESSAGE: &str = "Message for people, with details.";
+const REASON: &str = "Reason of the status, a word for programs in CamelCase.";
+const STATUS: &str = "Status of the condition: `True`, `False` or `Unknown`.";
+const TYPE: &str = "Type of the condition, such as `Ready`.";
+
 /// Schema of a list of `metav1.Condition`: a map by type, with the limits of the Go type.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
@@ -13,13 +19,14 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
             "type": "object",
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
-                "lastTransitionTime": {"type": "string", "format": "date-time"},
-                "message": {"type": "string", "maxLength": 32768},
-                "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
-                "reason": {"type": "string", "minLength": 1, "maxLength": 1024,
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": SINCE},
+                "message": {"type": "string", "maxLength": 32768, "description": MESSAGE},
+                "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0,
+                    "description": "Generation of the object that the condition is about."},
+                "reason": {"type": "string", "minLength": 1, "maxLength": 1024, "description": REASON,
                     "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
-                "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
-                "type": {"type": "string", "maxLength": 316,
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"], "description": STATUS},
+                "type": {"type": "string", "maxLength": 316, "description": TYPE,
                     "pattern": "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"},
             },
         },
@@ -34,12 +41,13 @@ pub(crate) fn v1beta1_conditions(_: &mut SchemaGenerator) -> Schema {
             "type": "object",
             "required": ["lastTransitionTime", "status", "type"],
             "properties": {
-                "lastTransitionTime": {"type": "string", "format": "date-time"},
-                "message": {"type": "string", "minLength": 1, "maxLength": 10240},
-                "reason": {"type": "string", "minLength": 1, "maxLength": 256},
-                "severity": {"type": "string", "maxLength": 32},
-                "status": {"type": "string"},
-                "type": {"type": "string", "minLength": 1, "maxLength": 256},
+                "lastTransitionTime": {"type": "string", "format": "date-time", "description": SINCE},
+                "message": {"type": "string", "minLength": 1, "maxLength": 10240, "description": MESSAGE},
+                "reason": {"type": "string", "minLength": 1, "maxLength": 256, "description": REASON},
+                "severity": {"type": "string", "maxLength": 32,
+                    "description": "Severity of a condition with the status `False`: `Error`, `Warning` or `Info`."},
+                "status": {"type": "string", "description": STATUS},
+                "type": {"type": "string", "minLength": 1, "maxLength": 256, "description": TYPE},
             },
         },
     })

@@ -40,8 +40,8 @@ pub struct OpenStackClusterIdentitySpec {
 /// Secret in any namespace ([`OpenStackClusterIdentitySpec::secret_ref`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SecretRef {
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
-    /// Its namespace.
+    /// Namespace.
     pub namespace: String,
 }

@@ -45,7 +45,7 @@ pub struct OpenStackFloatingIPPoolSpec {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub pre_allocated_floating_ips: Vec<String>,
-    /// How many addresses may be given out; any number when absent.
+    /// Maximum number of addresses; no limit when absent.
     #[serde(rename = "maxIPs", default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::integer")]
     pub max_ips: Option<i64>,

@@ -124,7 +124,7 @@ pub struct OpenStackServerSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct UserDataRef {
-    /// Its name.
+    /// Name of the Secret.
     #[serde(default)]
     #[schemars(extend("default" = ""))]
     pub name: String,

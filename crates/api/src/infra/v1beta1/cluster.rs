@@ -90,7 +90,7 @@ pub struct OpenStackClusterSpec {
     #[schemars(extend("format" = null))]
     #[serde(default, deserialize_with = "given::number")]
     pub network_mtu: Option<i32>,
-    /// Whether port security is disabled in the network that is created for the cluster.
+    /// Disables port security in the network created for the cluster; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_port_security: Option<bool>,
     /// The addresses, on the external network, of the router that is created for the cluster.
@@ -122,13 +122,13 @@ pub struct OpenStackClusterSpec {
     /// The network that floating IPs come from; the only external one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_network: Option<NetworkParam>,
-    /// Whether the cluster is not reached from outside at all.
+    /// Leaves the cluster without access from outside; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_external_network: Option<bool>,
     /// A load balancer that is created for the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server_load_balancer: Option<LoadBalancer>,
-    /// Whether the API server has no floating IP.
+    /// Leaves the API server without a floating IP; false when absent.
     #[serde(
         rename = "disableAPIServerFloatingIP",
         skip_serializing_if = "Option::is_none"
@@ -157,14 +157,14 @@ pub struct OpenStackClusterSpec {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Where the API server is reached. Set by the controller unless given.
+    /// Host and port of the API server, such as `192.0.2.10` and 6443. Set by the controller unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<ControlPlaneEndpoint>,
     /// The availability zones for control plane machines; all when empty.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub control_plane_availability_zones: Vec<String>,
-    /// Whether control plane machines get no availability zone at all.
+    /// Leaves control plane machines without an availability zone; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_omit_availability_zone: Option<bool>,
     /// A server to log in through.
@@ -192,7 +192,7 @@ pub struct ManagedSecurityGroups {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worker_nodes_security_group_rules: Vec<SecurityGroupRule>,
-    /// Whether nodes may reach each other on every port.
+    /// Allows traffic between nodes on every port; false when absent.
     #[serde(default)]
     pub allow_all_in_cluster_traffic: bool,
     /// Default rules that are narrowed or left out; all others are there, open to everyone.
@@ -209,17 +209,17 @@ pub struct ManagedSecurityGroups {
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct Bastion {
-    /// Whether it is created.
+    /// Creates the bastion; true when absent.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<OpenStackMachineSpec>,
-    /// Its availability zone.
+    /// Availability zone of the bastion, such as `nova`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub availability_zone: Option<String>,
-    /// Its floating IP; a new one when absent.
+    /// Floating IP of the bastion, such as `192.0.2.11`; a new one when absent.
     #[serde(rename = "floatingIP")]
     #[schemars(extend("format" = "ipv4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -238,7 +238,7 @@ pub struct OpenStackClusterStatus {
     #[schemars(schema_with = "schema::v1beta1_conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Whether the cluster's part of the cloud is ready.
+    /// True if the cluster's part of the cloud is ready.
     #[serde(default)]
     pub ready: bool,
     /// The first provisioning.
@@ -297,7 +297,7 @@ pub struct Condition {
     /// The severity of a condition whose status is False.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub severity: String,
-    /// When the status last changed.
+    /// Time of the last change of the status, RFC 3339.
     #[schemars(with = "crate::shape::Time")]
     pub last_transition_time: Time,
     /// The reason of the last transition, in CamelCase.
@@ -312,7 +312,7 @@ pub struct Condition {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureDomain {
-    /// Whether control plane machines may run there.
+    /// True if control plane machines may run in the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
     /// Further attributes.
@@ -340,11 +340,11 @@ pub struct BastionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub state: Option<String>,
-    /// Its address inside the network.
+    /// Address inside the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
-    /// Its floating IP.
+    /// Floating IP.
     #[serde(rename = "floatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]

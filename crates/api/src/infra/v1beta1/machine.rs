@@ -95,7 +95,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<SecurityGroupParam>,
-    /// Whether a trunk is created on every port that does not set it.
+    /// Creates a trunk on every port without a `trunk` of its own; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Tags of the server and its ports, added to those of the cluster.
@@ -106,7 +106,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_metadata: Vec<ServerMetadata>,
-    /// Whether user data is also provided on a config drive.
+    /// Provides user data on a config drive, too; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// A volume to boot from, instead of the flavor's disk.
@@ -140,7 +140,7 @@ pub struct OpenStackMachineStatus {
     #[schemars(schema_with = "schema::v1beta1_conditions")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Whether the server is ready.
+    /// True if the server is ready.
     #[serde(default)]
     pub ready: bool,
     /// The first provisioning.
@@ -231,7 +231,7 @@ pub struct PortOpts {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is created on the port; inherited from the machine when absent.
+    /// Creates a trunk on the port; the machine's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// The fields without references.
@@ -243,7 +243,7 @@ pub struct PortOpts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {
-    /// Whether the port is up; up when absent.
+    /// Admin state of the port: up if true; true when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
     /// The MAC address.
@@ -266,10 +266,10 @@ pub struct ResolvedPortFields {
     /// The binding profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<BindingProfile>,
-    /// Whether port security is disabled; the network's setting when absent.
+    /// Disables port security; the network's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disable_port_security: Option<bool>,
-    /// Whether the status of the uplink is propagated to the server.
+    /// Propagates the status of the uplink to the server; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// Vendor-specific members of the port.
@@ -301,7 +301,7 @@ pub struct ResolvedPortSpec {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is created on the port.
+    /// True if the port has a trunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Fixed addresses.

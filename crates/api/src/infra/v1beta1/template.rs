@@ -33,7 +33,7 @@ pub struct OpenStackClusterTemplateSpec {
 /// OpenStackCluster to create ([`OpenStackClusterTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackClusterTemplateResource {
-    /// Its spec. Immutable.
+    /// Spec of the clusters. Immutable.
     pub spec: OpenStackClusterSpec,
 }
 
@@ -59,7 +59,7 @@ pub struct OpenStackMachineTemplateSpec {
 /// OpenStackMachine to create ([`OpenStackMachineTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
-    /// Its spec. Immutable but for the ports' allowed address pairs.
+    /// Spec of the machines. Immutable but for the ports' allowed address pairs.
     pub spec: OpenStackMachineSpec,
 }
 

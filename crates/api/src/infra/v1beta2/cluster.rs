@@ -101,10 +101,10 @@ pub struct OpenStackClusterSpec {
     /// The network that floating IPs come from; the only external one when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_network: Option<NetworkParam>,
-    /// Whether the cluster is reached from outside at all; yes when absent.
+    /// Allows access to the cluster from outside; true when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_external_network: Option<bool>,
-    /// How the API server is reached.
+    /// Access to the API server: port, addresses, floating IP and load balancer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server: Option<ApiServer>,
     /// Security groups for the nodes; none are created when absent.
@@ -114,14 +114,14 @@ pub struct OpenStackClusterSpec {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Where the API server is reached. Set by the controller unless given.
+    /// Host and port of the API server, such as `192.0.2.10` and 6443. Set by the controller unless given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<ControlPlaneEndpoint>,
     /// The availability zones for control plane machines; all when empty.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub control_plane_availability_zones: Vec<String>,
-    /// Whether control plane machines get no availability zone at all.
+    /// Leaves control plane machines without an availability zone; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane_omit_availability_zone: Option<bool>,
     /// A server to log in through.
@@ -142,7 +142,7 @@ pub struct FailureDomainSubnets {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub failure_domain: String,
-    /// Its subnets: one, or one for each family of addresses.
+    /// Subnets of the failure domain: one, or one for each family of addresses.
     #[schemars(length(min = 1, max = 2), extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
@@ -178,11 +178,11 @@ pub struct SubnetSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allocation_pools: Vec<AllocationPool>,
-    /// Who announces the router of an IPv6 subnet, and says how servers get their addresses. With neither mode, both are
+    /// Mode of router advertisements in an IPv6 subnet, by the router of Neutron; with neither mode, both are
     /// `dhcpv6-stateful`.
     #[serde(rename = "ipv6RAMode", skip_serializing_if = "Option::is_none")]
     pub ipv6_ra_mode: Option<Ipv6Mode>,
-    /// How servers in an IPv6 subnet get their addresses.
+    /// Mode in which servers in an IPv6 subnet get their addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ipv6_address_mode: Option<Ipv6Mode>,
 }
@@ -247,7 +247,7 @@ pub struct ManagedNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::number")]
     pub mtu: Option<i32>,
-    /// Whether ports have port security; the cloud's default when absent.
+    /// Enables port security of the ports; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_port_security: Option<bool>,
 }
@@ -281,7 +281,7 @@ pub struct ExternalRouterIp {
     pub subnet: SubnetParam,
 }
 
-/// How the API server is reached.
+/// Access to the API server: port, addresses, floating IP and load balancer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiServer {
@@ -300,7 +300,7 @@ pub struct ApiServer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub floating_ip: Option<String>,
-    /// Whether there is a floating IP; yes when absent.
+    /// Gives the API server a floating IP; true when absent.
     #[serde(rename = "enableFloatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_floating_ip: Option<bool>,
@@ -313,7 +313,7 @@ pub struct ApiServer {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadBalancer {
-    /// Whether it is created.
+    /// Creates the load balancer; true when absent.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// Ports besides that of the API server.
@@ -423,7 +423,7 @@ pub struct ManagedSecurityGroups {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worker_nodes_security_group_rules: Vec<SecurityGroupRule>,
-    /// Whether nodes may reach each other on every port.
+    /// Allows traffic between nodes on every port; false when absent.
     #[serde(default)]
     pub allow_all_in_cluster_traffic: bool,
     /// Default rules that are narrowed or left out; all others are there, open to everyone.
@@ -543,17 +543,17 @@ pub enum ManagedGroup {
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct Bastion {
-    /// Whether it is created.
+    /// Creates the bastion; true when absent.
     #[serde(default = "yes")]
     pub enabled: bool,
     /// The server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spec: Option<OpenStackMachineSpec>,
-    /// Its availability zone.
+    /// Availability zone of the bastion, such as `nova`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub availability_zone: Option<String>,
-    /// Its floating IP; a new one when absent.
+    /// Floating IP of the bastion, such as `192.0.2.11`; a new one when absent.
     #[serde(rename = "floatingIP")]
     #[schemars(extend("format" = "ipv4"))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -608,15 +608,15 @@ pub struct OpenStackClusterStatus {
 /// Network, as in [`OpenStackClusterStatus::external_network`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatus {
-    /// Its name; may be empty in the cloud, and is left out then.
+    /// Name in the cloud; absent for an empty one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub id: String,
-    /// Its tags.
+    /// Tags in the cloud.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -625,15 +625,15 @@ pub struct NetworkStatus {
 /// Network with its subnets ([`OpenStackClusterStatus::network`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkStatusWithSubnets {
-    /// Its name; may be empty in the cloud, and is left out then.
+    /// Name in the cloud; absent for an empty one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub id: String,
-    /// Its tags.
+    /// Tags in the cloud.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -646,20 +646,20 @@ pub struct NetworkStatusWithSubnets {
 /// A subnet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Subnet {
-    /// Its name; may be empty in the cloud, and is left out then.
+    /// Name in the cloud; absent for an empty one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub id: String,
-    /// Its CIDR.
+    /// CIDR, such as `10.6.0.0/24`.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub cidr: String,
-    /// Its tags.
+    /// Tags in the cloud.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -668,19 +668,19 @@ pub struct Subnet {
 /// Router of a cluster ([`OpenStackClusterStatus::router`]).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouterStatus {
-    /// Its name; may be empty in the cloud, and is left out then.
+    /// Name in the cloud; absent for an empty one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub id: String,
-    /// Its tags.
+    /// Tags in the cloud.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Its addresses on the external network.
+    /// Addresses on the external network.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ips: Vec<String>,
@@ -690,22 +690,22 @@ pub struct RouterStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LoadBalancerStatus {
-    /// Its name.
+    /// Name in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub id: String,
-    /// Its floating IP, if it has one.
+    /// Floating IP, if any.
     #[schemars(length(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
-    /// Its address inside the network.
+    /// Address inside the network.
     #[serde(rename = "internalIP")]
     #[schemars(length(min = 1))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -716,7 +716,7 @@ pub struct LoadBalancerStatus {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_cidrs: Vec<String>,
-    /// Its tags.
+    /// Tags in the cloud.
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -729,12 +729,12 @@ pub struct LoadBalancerStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FailureDomain {
-    /// Its name.
+    /// Name in the cloud.
     #[schemars(length(min = 1, max = 256))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub name: String,
-    /// Whether control plane machines may run there.
+    /// True if control plane machines may run in the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
     /// Further attributes.
@@ -745,12 +745,12 @@ pub struct FailureDomain {
 /// Security group, as in [`OpenStackClusterStatus::control_plane_security_group`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SecurityGroupStatus {
-    /// Its name.
+    /// Name in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
     pub name: String,
-    /// Its id.
+    /// Id in the cloud.
     #[schemars(length(min = 1))]
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(!default, !skip_serializing_if)]
@@ -777,11 +777,11 @@ pub struct BastionStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub state: Option<String>,
-    /// Its address inside the network.
+    /// Address inside the network.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub ip: Option<String>,
-    /// Its floating IP.
+    /// Floating IP.
     #[serde(rename = "floatingIP")]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]

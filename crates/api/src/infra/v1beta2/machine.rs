@@ -76,7 +76,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<SecurityGroupParam>,
-    /// Whether a trunk is created on every port that does not set it.
+    /// Creates a trunk on every port without a `trunk` of its own; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Tags of the server and its ports, added to those of the cluster.
@@ -87,7 +87,7 @@ pub struct OpenStackMachineSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["key"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_metadata: Vec<ServerMetadata>,
-    /// Whether user data is also provided on a config drive.
+    /// Provides user data on a config drive, too; false when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_drive: Option<bool>,
     /// A volume to boot from, instead of the flavor's disk.
@@ -152,7 +152,7 @@ pub struct OpenStackMachineStatus {
 /// First provisioning of an infrastructure object (Cluster API contract v1beta2).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Initialization {
-    /// Whether it is complete; never set back to false.
+    /// True once the first provisioning is complete; never set back to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provisioned: Option<bool>,
 }
@@ -256,7 +256,7 @@ pub struct RootVolume {
     "message": "name is required when from is 'Name' or default",
 }]))]
 pub struct VolumeAvailabilityZone {
-    /// Where the zone's name comes from.
+    /// Source of the zone's name; `Name` when absent.
     #[serde(default)]
     pub from: VolumeZoneSource,
     /// The zone's name.
@@ -290,7 +290,7 @@ pub struct AdditionalBlockDevice {
     #[serde(default, skip_serializing_if = "given::is_zero")]
     #[schemars(!default, !skip_serializing_if)]
     pub size_gib: i32,
-    /// Where the disk is stored.
+    /// Storage of the disk: on the hypervisor, or in a volume.
     pub storage: BlockDeviceStorage,
 }
 
@@ -376,7 +376,7 @@ pub struct SchedulerHint {
     },
 ]))]
 pub struct SchedulerHintValue {
-    /// Which member is set.
+    /// Type of the value, and name of the member with the value.
     #[serde(rename = "type")]
     pub type_: HintType,
     /// A boolean.

@@ -17,7 +17,8 @@ use crate::infra::schema;
 }]))]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityRef {
-    /// Whether `name` is a Secret in the same namespace or an OpenStackClusterIdentity.
+    /// Kind of `name`: `Secret` in the same namespace, or `ClusterIdentity` for an OpenStackClusterIdentity;
+    /// `Secret` when absent.
     #[serde(rename = "type", default)]
     pub type_: IdentityType,
     /// The name of the Secret or OpenStackClusterIdentity.
@@ -199,7 +200,7 @@ pub struct SubnetFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]
     pub cidr: Option<String>,
-    /// How servers obtain their IPv6 addresses.
+    /// Mode in which servers obtain IPv6 addresses: `slaac`, `dhcpv6-stateful` or `dhcpv6-stateless`.
     #[serde(rename = "ipv6AddressMode")]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "given::text")]

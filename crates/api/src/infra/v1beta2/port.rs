@@ -34,7 +34,7 @@ pub struct PortOpts {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is created on the port; inherited from the machine when absent.
+    /// Creates a trunk on the port; the machine's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// The fields without references.
@@ -46,7 +46,7 @@ pub struct PortOpts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedPortFields {
-    /// Whether the port is up; up when absent.
+    /// Admin state of the port: up if true; true when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_state_up: Option<bool>,
     /// The MAC address.
@@ -69,10 +69,10 @@ pub struct ResolvedPortFields {
     /// The binding profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<BindingProfile>,
-    /// Whether port security is enabled; the network's setting when absent.
+    /// Enables port security; the network's setting when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enable_port_security: Option<bool>,
-    /// Whether the status of the uplink is propagated to the server.
+    /// Propagates the status of the uplink to the server; the cloud's default when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagate_uplink_status: Option<bool>,
     /// Vendor-specific members of the port.
@@ -104,7 +104,7 @@ pub struct BindingProfile {
     #[serde(rename = "ovsHWOffload")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ovs_hw_offload: Option<bool>,
-    /// Whether the virtual function is trusted.
+    /// Trusts the virtual function; false when absent.
     #[serde(rename = "trustedVF")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trusted_vf: Option<bool>,
@@ -166,7 +166,7 @@ pub struct ResolvedPortSpec {
     #[schemars(extend("x-kubernetes-list-type" = "set"))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Whether a trunk is created on the port.
+    /// True if the port has a trunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trunk: Option<bool>,
     /// Fixed addresses.

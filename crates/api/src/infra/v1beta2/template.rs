@@ -36,7 +36,7 @@ pub struct OpenStackClusterTemplateResource {
     /// Labels and annotations of the OpenStackCluster. Mutable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<ObjectMeta>,
-    /// Its spec. Immutable.
+    /// Spec of the clusters. Immutable.
     pub spec: OpenStackClusterSpec,
 }
 
@@ -74,7 +74,7 @@ pub struct OpenStackMachineTemplateSpec {
 /// OpenStackMachine to create ([`OpenStackMachineTemplateSpec::template`]).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenStackMachineTemplateResource {
-    /// Its spec. Immutable but for the ports' allowed address pairs.
+    /// Spec of the machines. Immutable but for the ports' allowed address pairs.
     pub spec: OpenStackMachineSpec,
 }
 
