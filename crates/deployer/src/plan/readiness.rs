@@ -98,7 +98,8 @@ pub(super) fn problem(reference: &Reference, there: &Json) -> Option<String> {
             } else if updated < wanted {
                 Some(format!("has updated {updated} of {wanted} replicas"))
             } else if all > updated {
-                Some(format!("has {} old replicas", all - updated))
+                let s = if all - updated == 1 { "" } else { "s" };
+                Some(format!("has {} old replica{s}", all - updated))
             } else {
                 (available < wanted)
                     .then(|| format!("has {available} of {wanted} replicas available"))

@@ -116,7 +116,13 @@ pub fn why(situation: &Situation<'_>, object: Option<&str>) -> Result<Why, Strin
     }
     let asked = match object {
         None => None,
-        Some(name) => Some(step(situation, name)?),
+        Some(name) => Some(match service(situation, name) {
+            of_service if of_service.is_empty() => {
+                let step = step(situation, name)?;
+                (step.name.as_str(), vec![step])
+            }
+            of_service => (name, of_service),
+        }),
     };
     let mut roots = Roots {
         situation,
@@ -124,14 +130,14 @@ pub fn why(situation: &Situation<'_>, object: Option<&str>) -> Result<Why, Strin
         found: BTreeMap::new(),
     };
     let mut causes = roots.causes();
-    if let Some(step) = asked {
-        let concerns = |it: &Cause| it.waiting.contains(&step.name);
+    if let Some((_, steps)) = &asked {
+        let concerns = |it: &Cause| steps.iter().any(|step| it.waiting.contains(&step.name));
         causes.retain(concerns);
         // The first one that somebody has to do something about.
         causes.truncate(1);
     }
     Ok(Why {
-        object: asked.map_or_else(|| "the cloud".to_owned(), |step| step.name.clone()),
+        object: asked.map_or("the cloud", |(name, _)| name).to_owned(),
         causes,
     })
 }
@@ -237,6 +243,20 @@ fn node<'a>(situation: &Situation<'a>, name: &str) -> Option<&'a Json> {
     let name = name.strip_prefix("node/").unwrap_or(name);
     let mut nodes = situation.nodes.iter();
     nodes.find(|it| it["metadata"]["name"] == name)
+}
+
+/// The steps of a service, such as `nova`, whose name no step has.
+fn service<'a>(situation: &Situation<'a>, name: &str) -> Vec<&'a Step> {
+    let steps = &situation.graph.steps;
+    if steps.iter().any(|it| it.name == name) {
+        return Vec::new();
+    }
+    let rest = |it: &Step| {
+        it.name
+            .strip_prefix(name)
+            .is_some_and(|it| it.starts_with('-'))
+    };
+    steps.iter().filter(|it| rest(it)).collect()
 }
 
 /// [`Step`] by its name, the name of an object, or the name of a Pod, with or without the kind before the name.

@@ -333,6 +333,20 @@ fn what_waits_for_a_failing_task_names_the_task_by_whatever_is_asked() {
 }
 
 #[test]
+fn a_service_is_asked_about_by_its_name() {
+    let world = World::until("glance-api");
+    let why = world.why(Some("glance")).unwrap();
+    assert_eq!(why.object, "glance");
+    assert_eq!(why.causes.len(), 1, "{why:#?}");
+    // Of another service nothing is wrong yet.
+    let keystone = world.why(Some("keystone")).unwrap();
+    assert_eq!(
+        (keystone.object.as_str(), keystone.causes.len()),
+        ("keystone", 0)
+    );
+}
+
+#[test]
 fn a_program_that_ran_for_days_is_not_ready_since_it_lost_that() {
     let mut status = container(json!({"running": {"startedAt": SINCE}}), json!({}));
     let later = "2026-12-24T00:00:00Z";
