@@ -153,10 +153,48 @@ pub fn table(roots: &[Branch], now: Timestamp, layout: Layout, colors: Colors) -
             row[2].clear();
         }
     }
-    match layout {
-        Layout::Terminal(width) => terminal::fit(&rows, width, &EXPENDABLE),
-        Layout::Full | Layout::Wide => align(&rows),
+    let Layout::Terminal(width) = layout else {
+        return align(&rows);
+    };
+    let mut text = terminal::fit(&rows, width, &EXPENDABLE);
+    for narrow in NARROWER {
+        if has_room(&text, width) {
+            break;
+        }
+        rows.iter_mut().for_each(narrow);
+        text = terminal::fit(&rows, width, &EXPENDABLE);
     }
+    text
+}
+
+/// Shorter forms of a row, each for a terminal that is too narrow for the one before.
+const NARROWER: [fn(&mut [String; 11]); 2] = [
+    |row| row[0] = without_role(&row[0]),
+    |row| {
+        row[7] = row[7]
+            .replacen("Available: ", "", 1)
+            .replacen("Ready: ", "", 1)
+    },
+];
+
+/// True if the rows of the table fit, with or without the messages below them.
+fn has_room(text: &str, width: usize) -> bool {
+    let is_row = |line: &&str| {
+        let start = line.trim_start_matches(' ');
+        line.len() - start.len() < 4 || start.starts_with(['├', '└', '│'])
+    };
+    let mut lines = text.lines().filter(is_row);
+    lines.all(|line| terminal::width(line) <= width)
+}
+
+/// The name without the role before it, such as `ControlPlane - `; a name of an object has no blank.
+fn without_role(name: &str) -> String {
+    let Some((before, rest)) = name.split_once(" - ") else {
+        return name.to_owned();
+    };
+    let role = before.chars().rev().take_while(char::is_ascii_alphabetic);
+    let branches = before.len() - role.count();
+    format!("{}{rest}", &before[..branches])
 }
 
 fn count(count: Option<i64>) -> String {

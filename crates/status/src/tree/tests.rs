@@ -139,3 +139,26 @@ fn ages_are_written_as_kubectl_writes_them() {
         assert_eq!(age(since, now()), expected);
     }
 }
+
+#[test]
+fn a_terminal_that_is_too_narrow_shows_names_without_their_roles() {
+    let snapshot = demo();
+    let root = of_cluster(&snapshot, &snapshot.items[0], GROUPED);
+    let now = "2026-01-01T00:01:00Z".parse().unwrap();
+    let printed = |width| {
+        table(
+            std::slice::from_ref(&root),
+            now,
+            Layout::Terminal(width),
+            Colors::Off,
+        )
+    };
+    assert!(printed(160).contains("ControlPlane - "), "{}", printed(160));
+    let narrow = printed(60);
+    assert!(!narrow.contains(" - "), "{narrow}");
+    assert_eq!(
+        without_role("│ └─MachineInfrastructure - OpenStackMachine/a"),
+        "│ └─OpenStackMachine/a"
+    );
+    assert_eq!(without_role("└─3 Machines..."), "└─3 Machines...");
+}
