@@ -58,7 +58,7 @@ async fn what_a_quota_refuses_is_told_from_the_cluster_to_the_server() {
     let first = out.lines().next().unwrap();
     assert!(
         first.starts_with("MachineDeployment/demo-md-0 waits for OpenStackMachine/demo-md-0-")
-            && first.contains(", which fails since "),
+            && first.contains(", which has been failing for "),
         "{out}"
     );
     for line in [

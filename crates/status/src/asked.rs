@@ -33,6 +33,14 @@ impl Asked {
         }
     }
 
+    /// Name of the Cluster, if one is meant.
+    pub fn cluster(&self) -> Option<&str> {
+        match self {
+            Self::Object { kind, name } if is_name(Kind::Cluster, "Cluster", kind) => Some(name),
+            Self::OnlyCluster | Self::Node(_) | Self::Object { .. } => None,
+        }
+    }
+
     /// True for a [`Kind`] named here, even if no object has the name.
     pub fn is_known(&self) -> bool {
         match self {
@@ -141,6 +149,12 @@ pub fn find<'a>(
             if let Some(found) = of_kind.iter().find(|item| item.name() == name) {
                 return Ok(found);
             }
+            if let Some(other) = snapshot.items.iter().find(|item| item.name() == name) {
+                return Err(format!(
+                    "there is no {kind}/{name} {here}; there is {}",
+                    other.label()
+                ));
+            }
             Err(match of_kind.first() {
                 Some(first) => format!(
                     "there is no {}/{name} {here}; there are: {}",
@@ -228,7 +242,11 @@ mod tests {
             ),
             (
                 &["machine.example.org/b"],
-                "there is no machine.example.org/b in namespace default; there are objects of the kinds Cluster, MachineSet, Machine",
+                "there is no machine.example.org/b in namespace default; there is Machine/b",
+            ),
+            (
+                &["b"],
+                "there is no cluster/b in namespace default; there is Machine/b",
             ),
             (
                 &["node/x"],

@@ -19,23 +19,43 @@ pub struct Sentence<'a> {
 }
 
 impl Sentence<'_> {
-    /// `nova-api crashes since 40 s: exit status 1: no such option`, with `joint` before the problem.
+    /// `nova-api has been crashing for 40 s: exit status 1: no such option`, with `joint` before the problem.
     pub fn text(&self, joint: &str, now: Timestamp) -> String {
         let since = self.since.and_then(|it| it.parse::<Timestamp>().ok());
-        let since = since.map(|it| format!(" since {}", span(now.duration_since(it).as_secs())));
+        let problem = match since {
+            Some(since) => lasting(self.problem, &span(now.duration_since(since).as_secs())),
+            None => self.problem.to_owned(),
+        };
         let detail = self.detail.filter(|it| !it.is_empty());
         let detail = detail.map(|it| format!(": {it}"));
         let advice = self.advice.map(|it| format!(" ({it})"));
         let sentence = format!(
-            "{}{joint}{}{}{}{}",
+            "{}{joint}{problem}{}{}",
             self.of,
-            self.problem,
-            since.unwrap_or_default(),
             detail.unwrap_or_default(),
             advice.unwrap_or_default()
         );
         printable::line(&sentence).into_owned()
     }
+}
+
+/// The problem with the time since it began: `has been crashing for 40 s`.
+fn lasting(problem: &str, span: &str) -> String {
+    let (verb, rest) = match problem.split_once(' ') {
+        Some((verb, rest)) => (verb, format!(" {rest}")),
+        None => (problem, String::new()),
+    };
+    let continuous = match (verb, rest.as_str()) {
+        ("is", " being deleted") => "has been in deletion".to_owned(),
+        ("is", rest) if rest.starts_with(" not ") => format!("has not been{}", &rest[4..]),
+        ("is", rest) => format!("has been{rest}"),
+        ("has", rest) => format!("has had{rest}"),
+        ("fails" | "waits", rest) => format!("has been {}ing{rest}", verb.trim_end_matches('s')),
+        ("crashes", rest) => format!("has been crashing{rest}"),
+        // Such as `does not answer` and `cannot be read`.
+        _ => return format!("{problem} (for {span})"),
+    };
+    format!("{continuous} for {span}")
 }
 
 fn span(seconds: i64) -> String {
@@ -62,7 +82,7 @@ mod tests {
         let now = "2026-01-01T00:00:40Z".parse().unwrap();
         assert_eq!(
             sentence.text(", which ", now),
-            "nova-api, which crashes since 40 s: no such option (correct it)"
+            "nova-api, which has been crashing for 40 s: no such option (correct it)"
         );
         let short = Sentence {
             since: None,
@@ -79,5 +99,19 @@ mod tests {
             (span(-1), span(119), span(120), span(7200)),
             ("0 s".into(), "119 s".into(), "2 min".into(), "2 h".into())
         );
+    }
+
+    #[test]
+    fn the_time_of_a_problem_is_said_in_its_tense() {
+        for (problem, expected) in [
+            ("fails", "has been failing for 2 s"),
+            ("is being deleted", "has been in deletion for 2 s"),
+            ("is not ready", "has not been ready for 2 s"),
+            ("has no status", "has had no status for 2 s"),
+            ("waits in vain", "has been waiting in vain for 2 s"),
+            ("does not answer", "does not answer (for 2 s)"),
+        ] {
+            assert_eq!(lasting(problem, "2 s"), expected);
+        }
     }
 }

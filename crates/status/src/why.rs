@@ -6,6 +6,7 @@ mod chain;
 use api::printable;
 use jiff::Timestamp;
 use serde::Serialize;
+use terminal::Layout;
 
 pub use self::advice::Commands;
 use self::chain::Chain;
@@ -100,7 +101,7 @@ fn link(item: &Item) -> Link {
 }
 
 /// [`Answer`] for people: the cause in a sentence, the chain, and the next step.
-pub fn text(answer: &Answer, now: Timestamp) -> String {
+pub fn text(answer: &Answer, now: Timestamp, layout: Layout) -> String {
     let object = printable::line(&answer.object);
     let Some(cause) = &answer.cause else {
         return format!("{object} is ready\n");
@@ -117,7 +118,7 @@ pub fn text(answer: &Answer, now: Timestamp) -> String {
         false => format!("{object} waits for {}\n", sentence.text(", which ", now)),
     };
     if answer.chain.len() > 1 {
-        text.push_str(&terminal::align(&rows(&answer.chain, now)));
+        text.push_str(&fitted(rows(&answer.chain, now), layout));
     }
     match answer.others {
         0 => {}
@@ -130,6 +131,28 @@ pub fn text(answer: &Answer, now: Timestamp) -> String {
         text.push_str(&format!("next: {}\n", printable::line(next)));
     }
     text
+}
+
+/// The rows in the width of a terminal: without ages and reasons if need be, and then with each condition below its object.
+fn fitted(mut rows: Vec<[String; 4]>, layout: Layout) -> String {
+    let Layout::Terminal(width) = layout else {
+        return terminal::align(&rows);
+    };
+    for column in [3, 2] {
+        let text = terminal::align(&rows);
+        if text.lines().all(|line| terminal::width(line) <= width) {
+            return text;
+        }
+        for row in &mut rows {
+            row[column].clear();
+        }
+    }
+    let heading = [String::new(), String::new()];
+    let rows = rows.into_iter().map(|[object, state, ..]| [object, state]);
+    let rows: Vec<[String; 2]> = std::iter::once(heading).chain(rows).collect();
+    let text = terminal::fit(&rows, width, &[]);
+    text.split_once('\n')
+        .map_or(String::new(), |(_, rest)| rest.to_owned())
 }
 
 /// Chain as a branch of the tree of `describe cluster`.

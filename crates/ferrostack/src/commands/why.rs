@@ -1,15 +1,16 @@
 //! `why`: obstacles between an object and its readiness, down to the last cause.
 
+use anyhow::bail;
 use jiff::Timestamp;
-use status::asked;
 use status::snapshot::Snapshot;
 use status::snapshot::follow::Wanted;
 use status::why::{self, Commands};
+use status::{asked, clusters};
 
 use crate::cli::{Output, Why};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output::print;
+use crate::output::{self, print};
 
 /// Runs the command.
 pub(super) async fn execute(args: &Why, environment: &Environment) -> anyhow::Result<()> {
@@ -23,7 +24,16 @@ pub(crate) async fn run(args: &Why, environment: &Environment) -> anyhow::Result
     let followed = Snapshot::follow(&management.client, Some(namespace), Wanted::default()).await?;
     let snapshot = followed.snapshot;
     let asked = asked::parse(&args.object)?;
-    let item = asked::find(&snapshot, &asked, namespace).map_err(anyhow::Error::msg)?;
+    let found = asked::find(&snapshot, &asked, namespace);
+    let item = match (found, asked.cluster()) {
+        (Ok(item), _) => item,
+        // The cluster may be in another namespace, which is named.
+        (Err(_), Some(name)) if !snapshot.items.iter().any(|it| it.name() == name) => {
+            let missing = clusters::missing(&management.client, name, namespace).await?;
+            bail!("{missing}")
+        }
+        (Err(missing), _) => bail!("{missing}"),
+    };
     let commands = Commands {
         program: &environment.program,
         flags: &management.flags(),
@@ -31,7 +41,11 @@ pub(crate) async fn run(args: &Why, environment: &Environment) -> anyhow::Result
     };
     let answer = why::answer(&snapshot, item, &commands);
     match args.output.output {
-        Output::Text => Ok(why::text(&answer, Timestamp::now())),
+        Output::Text => Ok(why::text(
+            &answer,
+            Timestamp::now(),
+            output::layout(environment),
+        )),
         Output::Json => Ok(terminal::json(&answer)?),
     }
 }

@@ -52,9 +52,15 @@ pub fn is_paused(item: &Item) -> bool {
     paused(item).is_some()
 }
 
+/// True if the spec pauses the object. That of a MachineDeployment is set by `rollout pause`.
+pub(crate) fn has_paused_spec(item: &Item) -> bool {
+    let has_field = matches!(item.kind, Kind::Cluster | Kind::MachineDeployment);
+    has_field && item.field("/spec/paused") == true
+}
+
 /// [`Cause`] of a pause, and the way to resume the object.
 fn paused(item: &Item) -> Option<Cause> {
-    if item.kind == Kind::Cluster && item.field("/spec/paused") == true {
+    if has_paused_spec(item) {
         return Cause::waiting("paused by spec.paused: set it to false to resume");
     }
     let annotations = item.object.metadata.annotations.as_ref();

@@ -6,7 +6,7 @@ mod words;
 use kube::ResourceExt;
 
 use super::chain::{Chain, End, Finding};
-use crate::readiness::cause::passes;
+use crate::readiness::cause::{has_paused_spec, passes};
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Form of commands for the same API server.
@@ -68,16 +68,12 @@ struct Case<'a> {
 
 impl Case<'_> {
     fn unpause(&self) -> String {
-        let rest = match self.last.kind {
-            Kind::Cluster if self.last.field("/spec/paused") == true => format!(
-                "patch cluster {} --type merge -p '{{\"spec\":{{\"paused\":false}}}}'",
-                self.last.name()
-            ),
-            _ => format!(
-                "annotate {} {} cluster.x-k8s.io/paused-",
-                self.last.kind_name().to_lowercase(),
-                self.last.name()
-            ),
+        let (kind, name) = (self.last.kind_name().to_lowercase(), self.last.name());
+        let rest = match has_paused_spec(self.last) {
+            true => {
+                format!("patch {kind} {name} --type merge -p '{{\"spec\":{{\"paused\":false}}}}'")
+            }
+            false => format!("annotate {kind} {name} cluster.x-k8s.io/paused-"),
         };
         format!(
             "let it go on: {}",

@@ -138,8 +138,8 @@ fn labels(answer: &Answer) -> Vec<&str> {
 
 #[test]
 fn a_chain_leads_from_the_cluster_to_the_words_of_the_cloud() {
-    insta::assert_snapshot!(text(&asked(&refused(), "Cluster/demo"), now()), @"
-    Cluster/demo waits for OpenStackMachine/w-a, which fails since 40 s: Quota exceeded for instances: Requested 1, but already used 4 of 4 instances
+    insta::assert_snapshot!(text(&asked(&refused(), "Cluster/demo"), now(), Layout::Full), @"
+    Cluster/demo waits for OpenStackMachine/w-a, which has been failing for 40 s: Quota exceeded for instances: Requested 1, but already used 4 of 4 instances
         Cluster/demo                  Available: False            NotAvailable          40s
         └─MachineDeployment/md        Available: False            NotAvailable          40s
           └─MachineSet/set            MachinesReady: False        NotReady              40s
@@ -165,7 +165,10 @@ fn programs_read_the_same_chain() {
 fn an_object_that_is_ready_waits_for_nothing() {
     let answer = asked(&refused(), "OpenStackCluster/demo");
     assert!(answer.ready && answer.chain.is_empty());
-    assert_eq!(text(&answer, now()), "OpenStackCluster/demo is ready\n");
+    assert_eq!(
+        text(&answer, now(), Layout::Full),
+        "OpenStackCluster/demo is ready\n"
+    );
 }
 
 /// A worker without bootstrap data, as the control plane has no Node.
@@ -281,7 +284,7 @@ fn what_is_referred_to_and_does_not_exist_is_the_cause() {
         .retain(|item| item.kind_name() != "KubeadmConfig");
     let answer = asked(&snapshot, "Machine/w");
     assert_eq!(labels(&answer), ["Machine/w"]);
-    let text = text(&answer, now());
+    let text = text(&answer, now(), Layout::Full);
     assert!(
         text.starts_with(
             "Machine/w waits for KubeadmConfig/w, which does not exist: Machine/w refers to it\n"
@@ -346,6 +349,43 @@ fn what_is_being_deleted_names_what_it_waits_for() {
 }
 
 #[test]
+fn a_control_plane_whose_nodes_have_no_address_lacks_a_cloud_controller_manager() {
+    let lookup = "port 2379 of Pod kube-system/etcd-cp-a cannot be forwarded: error dialing backend: dial tcp: lookup cp-a: no such host";
+    let blocked = "Machine cp-a is not healthy: EtcdMemberHealthy";
+    let snapshot = Snapshot::from(vec![
+        demo_cluster(json!([
+            condition("InfrastructureReady", "True", "Ready", ""),
+            condition("ControlPlaneInitialized", "True", "Initialized", ""),
+            condition("Available", "False", "NotAvailable", ""),
+        ])),
+        object(
+            Kind::KubeadmControlPlane,
+            "demo-cp",
+            "demo",
+            json!([
+                condition("EtcdClusterHealthy", "Unknown", "HealthUnknown", blocked),
+                condition("Available", "False", "NotAvailable", ""),
+            ]),
+            json!({"replicas": 3}),
+        ),
+        object(
+            Kind::Machine,
+            "cp-a",
+            "demo-cp",
+            json!([condition(
+                "EtcdMemberHealthy",
+                "Unknown",
+                "InspectionFailed",
+                lookup
+            )]),
+            json!({}),
+        ),
+    ]);
+    let next = asked(&snapshot, "Cluster/demo").next.unwrap();
+    assert!(next.contains("up --cloud NAME --install-ccm"), "{next}");
+}
+
+#[test]
 fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that_are_next() {
     let message = "etcd has lost its quorum: 1 of 3 voting members answers, and 2 are needed; no machine is created or deleted meanwhile\n\
         * Machine cp-a works\n\
@@ -390,8 +430,8 @@ fn a_lost_quorum_is_the_cause_for_the_machines_that_are_lost_with_the_steps_that
         labels(&answer),
         ["Cluster/demo", "KubeadmControlPlane/demo-cp"]
     );
-    let text = text(&answer, now());
-    let first = "Cluster/demo waits for KubeadmControlPlane/demo-cp, which fails since 40 s: etcd has lost its quorum: 1 of 3";
+    let text = text(&answer, now(), Layout::Full);
+    let first = "Cluster/demo waits for KubeadmControlPlane/demo-cp, which has been failing for 40 s: etcd has lost its quorum: 1 of 3";
     assert!(text.starts_with(first), "{text}");
     let next = "next: if the lost machines are gone for good, restart the etcd of Machine cp-a alone, with --force-new-cluster, \
         or restore a snapshot there; then have the others deleted and replaced: kubectl -n default annotate --overwrite \
@@ -521,6 +561,42 @@ fn a_machine_that_is_being_replaced_needs_nobody() {
             .unwrap()
             .starts_with("nothing, it goes on by itself")
     );
+}
+
+#[test]
+fn the_chain_fits_into_a_narrow_terminal() {
+    let answer = asked(&refused(), "Cluster/demo");
+    let chain = |width| {
+        let text = text(&answer, now(), Layout::Terminal(width));
+        let rows = text.lines().filter(|line| line.starts_with("    "));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(chain(160)[0].ends_with(" 40s"), "{:?}", chain(160));
+    let narrow = chain(60);
+    assert!(
+        narrow.iter().all(|row| row.chars().count() <= 60),
+        "{narrow:?}"
+    );
+    assert!(
+        narrow
+            .iter()
+            .any(|row| row.contains("OpenStackMachine/w-a")),
+        "{narrow:?}"
+    );
+}
+
+#[test]
+fn a_paused_rollout_shows_on_a_machine_deployment_that_is_available() {
+    let deployment = json!({
+        "metadata": {"name": "md", "namespace": "default", "uid": "md"}, "spec": {"paused": true, "replicas": 0},
+        "status": {"conditions": [condition("Available", "True", "Available", "")]},
+    });
+    let snapshot = Snapshot::from(vec![item(Kind::MachineDeployment, deployment)]);
+    let answer = asked(&snapshot, "MachineDeployment/md");
+    assert_eq!(answer.cause.unwrap().problem, "is paused");
+    let next = answer.next.unwrap();
+    let resume = "kubectl -n default patch machinedeployment md --type merge -p '{\"spec\":{\"paused\":false}}'";
+    assert!(next.contains(resume), "{next}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Next step by messages of clouds and kubelets, for any reason of the condition.
 
 use super::Case;
+use crate::snapshot::{Item, Kind};
 
 /// Resources named in a spec, and the command that lists such resources in the cloud. The first match counts.
 const LISTS: [(&[&str], &str); 10] = [
@@ -22,6 +23,11 @@ pub(super) fn list(message: &str) -> Option<String> {
     let is_about = |words: &&[&str]| words.iter().any(|word| lower.contains(word));
     let found = LISTS.iter().find(|(words, _)| is_about(words));
     found.map(|(_, command)| format!("openstack {command}"))
+}
+
+/// True for the words of an API server that cannot resolve the name of a Node.
+fn is_unresolved(message: &str) -> bool {
+    message.contains("dialing backend") && message.contains("no such host")
 }
 
 impl Case<'_> {
@@ -55,12 +61,26 @@ impl Case<'_> {
                     .to_owned(),
             );
         }
+        if is_unresolved(self.detail()) || self.machines_have_no_address() {
+            return Some(format!(
+                "its Node has no address, which a cloud controller manager sets: see whether {}",
+                self.cloud_controller_manager()
+            ));
+        }
         // A Node that has not joined has no providerID for other reasons, too.
         let waits_for_node = self.finding.reason == "NodeDoesNotExist";
         if !waits_for_node && has(&["uninitialized", "cloud provider", "providerid"]) {
             return Some(format!("see whether {}", self.cloud_controller_manager()));
         }
         None
+    }
+
+    /// True if the API server knows the Node of a Machine of this control plane by its name alone, which it cannot resolve.
+    fn machines_have_no_address(&self) -> bool {
+        self.snapshot
+            .owned(self.last, Kind::Machine)
+            .flat_map(Item::conditions)
+            .any(|it| is_unresolved(it.message))
     }
 
     /// Check for a cloud controller manager, and the way to install one.

@@ -29,7 +29,7 @@ fn the_words_of_a_container_are_on_the_line_of_their_cause() {
     cause.detail = Some("x\u{1b}[2J\nALL READY".to_owned());
     assert_eq!(
         line("the cloud", cause),
-        "nova-api fails since 40 s: x\\u{1b}[2J\\nALL READY\n"
+        "nova-api has been failing for 40 s: x\\u{1b}[2J\\nALL READY\n"
     );
 }
 
@@ -38,15 +38,15 @@ fn a_cause_is_one_sentence() {
     let task = || cause("task nova-schema-3f2a", &["nova-schema", "nova-conductor"]);
     assert_eq!(
         line("nova-conductor", task()),
-        "nova-conductor waits for task nova-schema-3f2a, which fails since 40 s: (1045) Access denied\n"
+        "nova-conductor waits for task nova-schema-3f2a, which has been failing for 40 s: (1045) Access denied\n"
     );
     assert_eq!(
         line("nova-schema", task()),
-        "task nova-schema-3f2a fails since 40 s: (1045) Access denied\n"
+        "task nova-schema-3f2a has been failing for 40 s: (1045) Access denied\n"
     );
     assert_eq!(
         line("the cloud", task()),
-        "task nova-schema-3f2a fails since 40 s: (1045) Access denied\n    nova-schema and nova-conductor wait for it\n"
+        "task nova-schema-3f2a has been failing for 40 s: (1045) Access denied\n    nova-schema and nova-conductor wait for it\n"
     );
     let many = ["a", "b", "c", "d", "e", "f", "g"];
     let mut other = cause("a", &many);
@@ -54,9 +54,9 @@ fn a_cause_is_one_sentence() {
     other.advice = Some("do this".to_owned());
     assert_eq!(
         line("the cloud", other.clone()),
-        "a fails since 40 s (do this)\n    b, c and 4 more steps wait for it\n"
+        "a has been failing for 40 s (do this)\n    b, c and 4 more steps wait for it\n"
     );
-    assert_eq!(line("a", other), "a fails since 40 s (do this)\n");
+    assert_eq!(line("a", other), "a has been failing for 40 s (do this)\n");
     let why = Why {
         object: "nova-api".to_owned(),
         causes: vec![],
