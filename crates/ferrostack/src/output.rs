@@ -131,6 +131,18 @@ pub(crate) fn layout(environment: &Environment) -> Layout {
     columns.map_or(Layout::Full, Layout::Terminal)
 }
 
+/// A table in a layout. A terminal that is too narrow does without the `expendable` columns, in this order.
+pub(crate) fn table<const N: usize>(
+    rows: &[[String; N]],
+    layout: Layout,
+    expendable: &[usize],
+) -> String {
+    match layout {
+        Layout::Terminal(width) => terminal::fit(rows, width, expendable),
+        Layout::Full | Layout::Wide => terminal::align(rows),
+    }
+}
+
 /// [`Colors`] for a terminal, unless the variable NO_COLOR is set.
 pub(crate) fn colors(environment: &Environment) -> Colors {
     match environment.terminal && environment.non_empty("NO_COLOR").is_none() {

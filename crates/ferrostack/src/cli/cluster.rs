@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use status::tree::conditions::Selector;
 
 use super::values::duration;
-use super::{ConnectArgs, DeleteProviders, OutputArg};
+use super::{ConnectArgs, DeleteProviders, Output, OutputArg};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
@@ -167,6 +167,9 @@ pub(crate) struct DeleteCluster {
     /// Timeout of --wait.
     #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = duration, requires = "wait")]
     pub(crate) timeout: std::time::Duration,
+    /// Output format of --dry-run.
+    #[arg(short, long, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
     #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }

@@ -61,6 +61,8 @@ pub(crate) struct RolloutStatus {
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<std::time::Duration>,
     #[command(flatten)]
+    pub(crate) output: OutputArg,
+    #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct Apply {
     #[arg(long)]
     pub(crate) diff: bool,
     #[command(flatten)]
+    pub(crate) output: OutputArg,
+    #[command(flatten)]
     pub(crate) server: ServerArgs,
 }
 

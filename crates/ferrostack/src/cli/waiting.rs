@@ -20,6 +20,8 @@ pub(crate) struct Wait {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub(crate) timeout: Duration,
     #[command(flatten)]
+    pub(crate) output: OutputArg,
+    #[command(flatten)]
     pub(crate) connect: ConnectArgs,
 }
 

@@ -8,10 +8,10 @@ use apply::Preview;
 use kube::api::DynamicObject;
 use manifest::Document;
 use manifest::convert::unified;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use terminal::counted;
 
-use crate::cli::{Apply, DryRun};
+use crate::cli::{Apply, DryRun, Output};
 use crate::connect;
 use crate::environment::Environment;
 use crate::output::{print, say};
@@ -38,17 +38,68 @@ pub(crate) async fn run(
     if args.diff || args.dry_run == DryRun::Server {
         let previews = apply::preview(&client, &documents, &args.namespace).await;
         let previews = previews.context(rejected)?;
-        if args.diff {
-            return differences(&previews, print);
-        }
-        report(&documents, "applied (server dry run)", say);
-        return Ok(ExitCode::SUCCESS);
+        let is_json = args.output.output == Output::Json;
+        return match (args.diff, is_json) {
+            (true, false) => differences(&previews, print),
+            (_, true) => {
+                let objects: Vec<Value> = previews.iter().map(listed).collect::<Result<_, _>>()?;
+                let changes = objects.iter().any(|it| it["difference"] != "");
+                print(&terminal::json(
+                    &json!({"dryRun": true, "objects": objects}),
+                )?)?;
+                Ok(exit_status(args.diff && changes))
+            }
+            (false, false) => {
+                report(&documents, "applied (server dry run)", say);
+                Ok(ExitCode::SUCCESS)
+            }
+        };
     }
     apply::all(&client, &documents, &args.namespace)
         .await
         .context(rejected)?;
-    report(&documents, "applied", say);
+    match args.output.output {
+        Output::Text => report(&documents, "applied", say),
+        Output::Json => {
+            let objects: Vec<Value> = documents.iter().map(applied).collect();
+            print(&terminal::json(
+                &json!({"dryRun": false, "objects": objects}),
+            )?)?;
+        }
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn exit_status(changes: bool) -> ExitCode {
+    match changes {
+        true => ExitCode::from(CHANGES),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// An object of a dry run, for programs.
+fn listed(preview: &Preview) -> anyhow::Result<Value> {
+    let types = preview.after.types.clone().unwrap_or_default();
+    Ok(json!({
+        "apiVersion": types.api_version,
+        "kind": types.kind,
+        "namespace": preview.after.metadata.namespace,
+        "name": preview.after.metadata.name,
+        "exists": preview.before.is_some(),
+        "difference": difference(preview)?,
+    }))
+}
+
+/// An object that was applied, for programs.
+fn applied(document: &Document) -> Value {
+    let namespace = document.text(&["metadata", "namespace"]);
+    json!({
+        "apiVersion": document.text(&["apiVersion"]),
+        "kind": document.text(&["kind"]),
+        // Null where the document leaves it to the flag, or the kind is in no namespace.
+        "namespace": Some(namespace).filter(|it| !it.is_empty()),
+        "name": document.text(&["metadata", "name"]),
+    })
 }
 
 fn report(documents: &[Document], done: &str, say: impl Fn(&str)) {
@@ -69,11 +120,10 @@ fn differences(
     for preview in previews {
         text.push_str(&difference(preview)?);
     }
-    if text.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+    if !text.is_empty() {
+        print(&text)?;
     }
-    print(&text)?;
-    Ok(ExitCode::from(CHANGES))
+    Ok(exit_status(!text.is_empty()))
 }
 
 /// Unified difference of a [`Preview`], without fields of the server, and without the values of a Secret.
@@ -135,8 +185,6 @@ fn mask(mut before: Option<&mut Value>, after: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn preview(before: Option<Value>, after: Value) -> String {
@@ -178,7 +226,13 @@ mod tests {
         let documents = manifest::read("a.yaml", text).unwrap();
         let previews = apply::preview(&management.client, &documents, "default");
         let previews = previews.await.unwrap();
+        let object = listed(&previews[1]).unwrap();
+        assert_eq!(
+            (&object["namespace"], &object["exists"]),
+            (&json!("new"), &json!(false))
+        );
         let text = difference(&previews[1]).unwrap();
+        assert_eq!(object["difference"], text);
         assert!(text.contains("+  key: value\n"), "{text}");
         assert!(!text.contains("null"), "{text}");
     }

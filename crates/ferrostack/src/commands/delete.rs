@@ -16,10 +16,11 @@ use status::readiness::waits_for;
 use status::snapshot::{Item, Kind, Snapshot};
 use terminal::counted;
 
-use crate::cli::{Delete, DeleteCluster, DeleteCommand};
+use self::preview::Preview;
+use crate::cli::{Delete, DeleteCluster, DeleteCommand, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output::{print, say};
+use crate::output::{self, print, say};
 
 /// Runs the command.
 pub(super) async fn execute(args: &Delete, environment: &Environment) -> anyhow::Result<()> {
@@ -61,8 +62,11 @@ pub(crate) async fn cluster(
     }
     if wishes.dry_run {
         let namespace = &args.namespace;
-        let text = preview::text(&client, &snapshot, name, namespace, wishes.with).await?;
-        return print(&text);
+        let preview = Preview::of(&client, &snapshot, name, namespace, wishes.with).await?;
+        return print(&match wishes.output {
+            Output::Text => preview.text(output::layout(environment)),
+            Output::Json => terminal::json(&preview.document())?,
+        });
     }
     if let Some(with) = wishes.with {
         let annotations = json!({DELETE_WITH_CLUSTER_ANNOTATION: with.to_string()});

@@ -11,13 +11,14 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use operator::client::Api;
 use serde_json::json;
 use status::asked::{self, Asked};
+use terminal::Layout;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::cli::{EventType, Events, Output};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output::print;
+use crate::output::{self, print};
 use crate::signals::stop_if;
 
 /// Number of events in a page of a list.
@@ -43,13 +44,14 @@ pub(crate) async fn run(
         true => Api::all(client),
         false => Api::namespaced(client, &args.connect.namespace),
     };
+    let mut columns = Columns::of(output::layout(environment));
     if args.watch {
         let config = watcher::Config::default().page_size(PAGE);
         let changes = operator::watch::objects(&api, config).default_backoff();
-        return follow(changes, args, &asked, stop, print).await;
+        return follow(changes, args, &asked, &mut columns, stop, print).await;
     }
     let events = listed(&api).await.context("cannot list events")?;
-    first(events, args, &asked, &print)
+    first(events, args, &asked, &mut columns, &print)
 }
 
 /// Lists the events in pages. A list whose position expires begins anew, [`ATTEMPTS`] times at most.
@@ -60,9 +62,7 @@ async fn listed(api: &Api<Event>) -> kube::Result<Vec<Event>> {
     loop {
         let page = match api.list(&params).await {
             Err(kube::Error::Api(status))
-                if status.code == 410
-                    && params.continue_token.is_some()
-                    && attempts < ATTEMPTS =>
+                if status.code == 410 && params.continue_token.is_some() && attempts < ATTEMPTS =>
             {
                 attempts += 1;
                 params.continue_token = None;
@@ -84,6 +84,7 @@ fn first(
     mut events: Vec<Event>,
     args: &Events,
     asked: &Asked,
+    columns: &mut Columns,
     print: &impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     events.retain(|event| is_wanted(event, asked, &args.types));
@@ -93,7 +94,7 @@ fn first(
         Output::Text if events.is_empty() && !args.watch => {
             print(&format!("There is no event {}.\n", place(args)))
         }
-        Output::Text => print(&terminal::align(&table(&events, Timestamp::now()))),
+        Output::Text => print(&columns.table(&rows(&events, Timestamp::now()))),
     }
 }
 
@@ -102,6 +103,7 @@ async fn follow(
     changes: impl Stream<Item = watcher::Result<watcher::Event<Event>>>,
     args: &Events,
     asked: &Asked,
+    columns: &mut Columns,
     stop: CancellationToken,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
@@ -130,8 +132,8 @@ async fn follow(
         };
         match printed.see(change) {
             Unprinted::None => {}
-            Unprinted::List(events) => first(events, args, asked, &print)?,
-            Unprinted::Events(events) => more(&events, args, asked, &print)?,
+            Unprinted::List(events) => first(events, args, asked, columns, &print)?,
+            Unprinted::Events(events) => more(&events, args, asked, columns, &print)?,
         }
     }
 }
@@ -141,6 +143,7 @@ fn more(
     events: &[Event],
     args: &Events,
     asked: &Asked,
+    columns: &mut Columns,
     print: &impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     for event in events {
@@ -150,8 +153,8 @@ fn more(
         match args.output.output {
             Output::Json => print(&format!("{}\n", terminal::json_line(&json!(event))))?,
             Output::Text => {
-                let rows = table(std::slice::from_ref(event), Timestamp::now());
-                print(&terminal::align(&rows[1..]))?;
+                let rows = rows(std::slice::from_ref(event), Timestamp::now());
+                print(&columns.further(&rows))?;
             }
         }
     }
@@ -252,10 +255,64 @@ fn last_seen(event: &Event) -> Option<Timestamp> {
     series.or(once).or(former).or(created)
 }
 
-fn table(events: &[Event], now: Timestamp) -> Vec<[String; 5]> {
-    let header = ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
-    let mut rows = vec![header.map(str::to_owned)];
-    for event in events {
+/// Columns of the table, which further events are printed in, too.
+struct Columns {
+    layout: Layout,
+    /// The widest cell of each column; the last column has its heading alone.
+    widest: Row,
+}
+
+/// Cells of an event.
+type Row = [String; 5];
+
+const HEADER: [&str; 5] = ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
+/// The columns that a narrow terminal does without: REASON, then TYPE.
+const EXPENDABLE: [usize; 2] = [2, 1];
+
+impl Columns {
+    fn of(layout: Layout) -> Self {
+        let widest = HEADER.map(str::to_owned);
+        Self { layout, widest }
+    }
+
+    /// The rows below the heading.
+    fn table(&mut self, rows: &[Row]) -> String {
+        self.see(rows);
+        let rows: Vec<Row> = std::iter::once(HEADER.map(str::to_owned))
+            .chain(rows.iter().cloned())
+            .collect();
+        self.laid_out(&rows)
+    }
+
+    /// Further rows, in the columns of those before.
+    fn further(&mut self, rows: &[Row]) -> String {
+        self.see(rows);
+        let rows: Vec<Row> = std::iter::once(self.widest.clone())
+            .chain(rows.iter().cloned())
+            .collect();
+        let text = self.laid_out(&rows);
+        text.split_once('\n')
+            .map_or(String::new(), |(_, rest)| rest.to_owned())
+    }
+
+    fn see(&mut self, rows: &[Row]) {
+        for row in rows {
+            for (widest, cell) in self.widest.iter_mut().zip(&row[..4]) {
+                if terminal::width(cell) > terminal::width(widest) {
+                    widest.clone_from(cell);
+                }
+            }
+        }
+    }
+
+    fn laid_out(&self, rows: &[Row]) -> String {
+        output::table(rows, self.layout, &EXPENDABLE)
+    }
+}
+
+/// The cells of events.
+fn rows(events: &[Event], now: Timestamp) -> Vec<Row> {
+    let row = |event: &Event| {
         let text = |text: &Option<String>| text.clone().unwrap_or_default();
         let regarding = event.regarding.clone().unwrap_or_default();
         let seen = last_seen(event).map(|it| terminal::age(&it.to_string(), now));
@@ -265,15 +322,15 @@ fn table(events: &[Event], now: Timestamp) -> Vec<[String; 5]> {
             (seen, Some(count)) => format!("{seen} (x{count})"),
             (seen, None) => seen,
         };
-        rows.push(terminal::cells([
+        terminal::cells([
             seen,
             text(&event.type_),
             text(&event.reason),
             format!("{}/{}", text(&regarding.kind), text(&regarding.name)),
             text(&event.note),
-        ]));
-    }
-    rows
+        ])
+    };
+    events.iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -331,7 +388,9 @@ mod tests {
         };
         let asked = asked::parse(&args.object)?;
         let stop = CancellationToken::new();
-        follow(futures::stream::iter(changes), &args, &asked, stop, print).await?;
+        let mut columns = Columns::of(Layout::Full);
+        let changes = futures::stream::iter(changes);
+        follow(changes, &args, &asked, &mut columns, stop, print).await?;
         let rows = out.borrow();
         let objects = rows
             .lines()
@@ -402,16 +461,26 @@ mod tests {
         let begun = std::sync::Arc::new(AtomicUsize::new(0));
         let counted = begun.clone();
         let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-            let goes_on = request.uri().query().unwrap_or_default().contains("continue=");
+            let goes_on = request
+                .uri()
+                .query()
+                .unwrap_or_default()
+                .contains("continue=");
             if !goes_on {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
             async move {
                 let (code, body) = match goes_on {
-                    true => (410, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410,
-                        "reason": "Expired", "message": "too old"})),
-                    false => (200, json!({"kind": "EventList", "apiVersion": "events.k8s.io/v1", "items": [],
-                        "metadata": {"continue": "next"}})),
+                    true => (
+                        410,
+                        json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410,
+                        "reason": "Expired", "message": "too old"}),
+                    ),
+                    false => (
+                        200,
+                        json!({"kind": "EventList", "apiVersion": "events.k8s.io/v1", "items": [],
+                        "metadata": {"continue": "next"}}),
+                    ),
                 };
                 let body = kube::client::Body::from(body.to_string().into_bytes());
                 http::Response::builder().status(code).body(body)
@@ -450,10 +519,29 @@ mod tests {
     #[test]
     fn a_row_has_the_last_observation_and_their_number_on_one_line() {
         let now = "2026-01-01T00:01:30Z".parse().unwrap();
-        let rows = table(&[event("Machine", "a", "Normal")], now);
+        let rows = rows(&[event("Machine", "a", "Normal")], now);
         assert_eq!(
-            rows[1],
+            rows[0],
             ["30s (x3)", "Normal", "Created", "Machine/a", "made\\nit"].map(str::to_owned)
+        );
+    }
+
+    #[test]
+    fn further_events_stand_in_the_columns_of_those_before() {
+        let now = "2026-01-01T00:01:30Z".parse().unwrap();
+        let long = rows(&[event("Machine", "a-long-name", "Warning")], now);
+        let short = rows(&[event("Machine", "a", "Normal")], now);
+        let mut columns = Columns::of(Layout::Full);
+        let first = columns.table(&long);
+        let place = first.lines().last().unwrap().find("made").unwrap();
+        assert_eq!(columns.further(&short).find("made"), Some(place));
+        // A narrow terminal has the message below.
+        let mut columns = Columns::of(Layout::Terminal(35));
+        let expected = "LAST SEEN  OBJECT\n30s (x3)   Machine/a-long-name\n    made\\nit\n";
+        assert_eq!(columns.table(&long), expected);
+        assert_eq!(
+            columns.further(&short),
+            "30s (x3)   Machine/a\n    made\\nit\n"
         );
     }
 }

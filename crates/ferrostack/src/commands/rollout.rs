@@ -11,7 +11,9 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::api::{DynamicObject, ListParams, Patch, PatchParams};
 use operator::client::Api;
+use serde_json::json;
 use status::snapshot::Kind;
+use terminal::Layout;
 use tokio::time::Instant;
 
 use self::plan::{Change, Request};
@@ -19,7 +21,7 @@ use self::progress::Progress;
 use crate::cli::{Output, Resource, Rollout, RolloutHistory, RolloutStatus};
 use crate::connect;
 use crate::environment::Environment;
-use crate::output::{print, say};
+use crate::output::{self, print, say};
 
 /// Runs the command.
 pub(super) async fn execute(args: &Rollout, environment: &Environment) -> anyhow::Result<()> {
@@ -47,6 +49,7 @@ pub(crate) async fn run(
     let work = Work {
         client: connect::client(&connect.server, environment).await?,
         namespace: &connect.namespace,
+        layout: output::layout(environment),
     };
     let (resources, request) = match args {
         Rollout::Restart(args) => (&args.resources, Request::Restart(Timestamp::now())),
@@ -71,6 +74,7 @@ pub(crate) async fn run(
 struct Work<'a> {
     client: Client,
     namespace: &'a str,
+    layout: Layout,
 }
 
 impl Work<'_> {
@@ -142,10 +146,10 @@ impl Work<'_> {
             loop {
                 let object = self.get(resource).await?;
                 match progress::progress(resource.kind, &object) {
-                    Progress::Done => break say(&format!("{resource}: rolled out")),
+                    Progress::Done => break say(&self.line(args, resource, true, "rolled out")),
                     Progress::Stopped(why) => bail!("{resource} {why}"),
                     Progress::Waiting(text) if text != last => {
-                        say(&format!("{resource}: {text}"));
+                        say(&self.line(args, resource, false, &text));
                         last = text;
                     }
                     Progress::Waiting(_) => {}
@@ -165,6 +169,15 @@ impl Work<'_> {
             }
         }
         Ok(())
+    }
+
+    /// State of a rollout: a sentence, or JSON for programs.
+    fn line(&self, args: &RolloutStatus, resource: &Resource, done: bool, text: &str) -> String {
+        match args.output.output {
+            Output::Text => format!("{resource}: {text}"),
+            Output::Json => terminal::json_line(&json!({"kind": resource.kind.as_str(),
+                "namespace": self.namespace, "name": resource.name, "done": done, "message": text})),
+        }
     }
 
     async fn history(&self, args: &RolloutHistory) -> anyhow::Result<String> {
@@ -188,7 +201,10 @@ impl Work<'_> {
                 &deployment,
                 &sets,
             ))?),
-            (None, Output::Text) => Ok(terminal::align(&progress::rows(&deployment, &sets))),
+            (None, Output::Text) => {
+                let rows = progress::rows(&deployment, &sets);
+                Ok(output::table(&rows, self.layout, &progress::EXPENDABLE))
+            }
         }
     }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use anyhow::bail;
+use serde_json::{Value, json};
 use status::asked::{self, Asked};
 use status::observer::{self, observe};
 use status::snapshot::{Kind, Snapshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Awaited, Wait};
+use crate::cli::{Awaited, Output, Wait};
 use crate::connect;
 use crate::environment::Environment;
 use crate::output::say;
@@ -34,7 +35,8 @@ pub(crate) async fn run(
                 Kind::ALL.map(Kind::as_str).join(", ")
             );
         }
-        left.push((word, asked));
+        let missing = format!("the API server has not listed {}", asked.label());
+        left.push(Left { asked, missing });
     }
     let client = connect::client(&args.connect.server, environment).await?;
     let deadline = Instant::now() + args.timeout;
@@ -42,31 +44,43 @@ pub(crate) async fn run(
     let _end = stop.clone().drop_guard();
     let mut snapshots = observe(&client, observer::ours(), stop);
     let namespace = args.connect.namespace.as_str();
-    let mut why = "the API server has not listed its objects".to_owned();
     while !left.is_empty() {
         // The first snapshot is empty: it is older than the first lists.
         let Ok(Ok(())) = tokio::time::timeout_at(deadline, snapshots.changed()).await else {
-            let named: Vec<&str> = left.iter().map(|(word, _)| word.as_str()).collect();
+            let missing: Vec<&str> = left.iter().map(|it| it.missing.as_str()).collect();
             bail!(
-                "{} not reached after {} s: {why}",
-                named.join(", "),
-                args.timeout.as_secs()
+                "not reached after {} s: {}",
+                args.timeout.as_secs(),
+                missing.join("; ")
             );
         };
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
         let mut waiting = Vec::new();
-        for (word, asked) in left {
+        for Left { asked, .. } in left {
             match state(&snapshot, &asked, namespace, &args.state)? {
-                Ok(reached) => say(&reached),
-                Err(text) => {
-                    why = text;
-                    waiting.push((word, asked));
-                }
+                Ok(reached) => say(&match args.output.output {
+                    Output::Text => reached,
+                    Output::Json => terminal::json_line(&event(&asked, &reached)),
+                }),
+                Err(missing) => waiting.push(Left { asked, missing }),
             }
         }
         left = waiting;
     }
     Ok(())
+}
+
+/// An object that has not reached the state.
+struct Left {
+    asked: Asked,
+    /// What is missing, in words.
+    missing: String,
+}
+
+/// An object that has reached the state, for programs.
+fn event(asked: &Asked, reached: &str) -> Value {
+    let (object, state) = reached.split_once(": ").unwrap_or((reached, ""));
+    json!({"asked": asked.label(), "object": object, "state": state})
 }
 
 /// State once reached, or the missing parts, in words.
@@ -90,7 +104,14 @@ fn state(
     let item = found.map_err(anyhow::Error::msg)?;
     let label = item.label();
     let Some(condition) = item.condition(type_) else {
-        return Ok(Err(format!("{label} has no condition {type_}")));
+        let known: Vec<&str> = item.conditions().map(|it| it.type_).collect();
+        return Ok(Err(match known.is_empty() {
+            true => format!("{label} has no condition {type_}"),
+            false => format!(
+                "{label} has no condition {type_}, only {}",
+                known.join(", ")
+            ),
+        }));
     };
     Ok(match condition.status == status {
         true => Ok(format!("{label}: {type_} is {status}")),
@@ -103,8 +124,6 @@ fn state(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::tests::item;
 
@@ -117,6 +136,15 @@ mod tests {
         let asked = asked::parse(&[word.to_owned()]).unwrap();
         let state = state(&snapshot, &asked, "default", &awaited.parse().unwrap());
         state.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_reached_state_is_one_line_for_programs() {
+        let asked = asked::parse(&["cl/demo".to_owned()]).unwrap();
+        assert_eq!(
+            event(&asked, "Cluster/demo: Available is True"),
+            json!({"asked": "cl/demo", "object": "Cluster/demo", "state": "Available is True"})
+        );
     }
 
     #[test]
@@ -144,7 +172,7 @@ mod tests {
             (
                 "demo",
                 "condition=Ready",
-                waiting("Cluster/demo has no condition Ready"),
+                waiting("Cluster/demo has no condition Ready, only Available"),
             ),
         ] {
             assert_eq!(reached(word, awaited), expected, "{word} {awaited}");

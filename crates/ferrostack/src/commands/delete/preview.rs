@@ -12,57 +12,101 @@ use operator::client::Api;
 use provider::cluster::leftovers::{self, Leftovers};
 use provider::cluster::observed::{Known, Observed};
 use provider::identity::{CLUSTER_ID, Identity};
+use serde_json::{Map, Value, json};
 use status::snapshot::{Kind, Snapshot};
-use terminal::counted;
+use terminal::{Layout, counted};
 
 use crate::commands::audit::{self, thing::Form};
+use crate::output;
 
-/// Objects and resources of the cloud to delete, and resources that stay.
-pub(super) async fn text(
-    client: &Client,
-    snapshot: &Snapshot,
-    name: &str,
-    namespace: &str,
-    wanted: Option<Wanted>,
-) -> anyhow::Result<String> {
-    let clusters: Api<Cluster> = Api::namespaced(client.clone(), namespace);
-    let cluster = clusters.get(name).await?;
-    let left = super::left_over(snapshot, name);
-    let objects = Kind::ALL.iter().filter_map(|kind| {
-        let count = left.iter().filter(|item| item.kind == *kind).count();
-        (count > 0).then(|| counted(count, kind.as_str()))
-    });
-    let objects: Vec<String> = objects.collect();
-    let mut text = format!("would delete {}\n", objects.join(", "));
-    let reference = cluster.spec.infrastructure_ref.as_ref();
-    let Some(infra) = reference.filter(|it| it.kind == "OpenStackCluster") else {
-        return Ok(text);
-    };
-    let infras: Api<OpenStackCluster> = Api::namespaced(client.clone(), namespace);
-    let Some(infra) = infras.get_opt(&infra.name).await? else {
-        return Ok(text);
-    };
-    let config = provider::cloud_config(client, namespace, &infra.spec.identity_ref).await;
-    let inventory = audit::connected(config?).await?;
-    let view = audit::thing::view(&inventory).await;
-    let view = view.context("cannot read the cloud")?;
-    let wanted = wanted.map_or_else(|| Wanted::of(&cluster), Ok);
-    let wanted = wanted.map_err(anyhow::Error::msg)?;
-    let mut rows = Rows::default();
-    if let Some(id) = Identity::of(&infra, CLUSTER_ID) {
-        of_provider(
-            &Observed::of(Arc::clone(&view), id, &Known::default()),
-            &mut rows,
-        );
+/// The objects that go, and what of the cloud goes and stays.
+pub(super) struct Preview {
+    /// Number of objects of each kind.
+    objects: Vec<(Kind, usize)>,
+    /// Why some resources of the cloud are not known.
+    unknown: Option<&'static str>,
+    /// Resources of the cloud; `None` if the cluster is on none.
+    rows: Option<Rows>,
+}
+
+/// A cluster of which nothing in the cloud has its uid.
+const NEVER_ANSWERED: &str = "its API server never answered: what its Services and claims have in the cloud is not known, and stays";
+
+impl Preview {
+    pub(super) async fn of(
+        client: &Client,
+        snapshot: &Snapshot,
+        name: &str,
+        namespace: &str,
+        wanted: Option<Wanted>,
+    ) -> anyhow::Result<Self> {
+        let clusters: Api<Cluster> = Api::namespaced(client.clone(), namespace);
+        let cluster = clusters.get(name).await?;
+        let left = super::left_over(snapshot, name);
+        let objects = Kind::ALL.iter().map(|kind| {
+            let count = left.iter().filter(|item| item.kind == *kind).count();
+            (*kind, count)
+        });
+        let mut preview = Self {
+            objects: objects.filter(|(_, count)| *count > 0).collect(),
+            unknown: None,
+            rows: None,
+        };
+        let reference = cluster.spec.infrastructure_ref.as_ref();
+        let Some(infra) = reference.filter(|it| it.kind == "OpenStackCluster") else {
+            return Ok(preview);
+        };
+        let infras: Api<OpenStackCluster> = Api::namespaced(client.clone(), namespace);
+        let Some(infra) = infras.get_opt(&infra.name).await? else {
+            return Ok(preview);
+        };
+        let config = provider::cloud_config(client, namespace, &infra.spec.identity_ref).await;
+        let inventory = audit::connected(config?).await?;
+        let view = audit::thing::view(&inventory).await;
+        let view = view.context("cannot read the cloud")?;
+        let wanted = wanted.map_or_else(|| Wanted::of(&cluster), Ok);
+        let wanted = wanted.map_err(anyhow::Error::msg)?;
+        let mut rows = Rows::default();
+        if let Some(id) = Identity::of(&infra, CLUSTER_ID) {
+            of_provider(
+                &Observed::of(Arc::clone(&view), id, &Known::default()),
+                &mut rows,
+            );
+        }
+        match leftovers::uid(&cluster) {
+            Some(uid) => of_programs(&Leftovers::of(&view, uid), wanted, &mut rows),
+            None => preview.unknown = Some(NEVER_ANSWERED),
+        }
+        preview.rows = Some(rows);
+        Ok(preview)
     }
-    match leftovers::uid(&cluster) {
-        Some(uid) => of_programs(&Leftovers::of(&view, uid), wanted, &mut rows),
-        None => text.push_str(
-            "its API server never answered: what its Services and claims have in the cloud is not known, and stays\n",
-        ),
+
+    pub(super) fn text(&self, layout: Layout) -> String {
+        let objects = self.objects.iter();
+        let objects = objects.map(|(kind, count)| counted(*count, kind.as_str()));
+        let mut text = format!("would delete {}\n", objects.collect::<Vec<_>>().join(", "));
+        if let Some(unknown) = self.unknown {
+            text.push_str(&format!("{unknown}\n"));
+        }
+        if let Some(rows) = &self.rows {
+            // A narrow terminal does without ids.
+            text.push_str(&output::table(&rows.0, layout, &[2]));
+        }
+        text
     }
-    text.push_str(&terminal::align(&rows.0));
-    Ok(text)
+
+    /// The same for programs.
+    pub(super) fn document(&self) -> Value {
+        let objects = self.objects.iter();
+        let objects: Map<String, Value> = objects
+            .map(|(kind, count)| (kind.as_str().to_owned(), json!(count)))
+            .collect();
+        let rows = self.rows.iter().flat_map(|rows| &rows.0[1..]);
+        let resources: Vec<Value> = rows
+            .map(|[kind, name, id, then]| json!({"kind": kind, "name": name, "id": id, "then": then}))
+            .collect();
+        json!({"objects": objects, "resources": resources, "unknown": self.unknown})
+    }
 }
 
 struct Rows(Vec<[String; 4]>);
@@ -121,4 +165,33 @@ fn of_programs(left: &Leftovers, wanted: Wanted, rows: &mut Rows) {
         Volumes::Keep => "stays, of a claim: --with volumes deletes it, or --with volumes=delete",
     };
     rows.add(Form::Volume, &left.volumes, |it| &it.name, then);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_says_the_same_to_people_and_programs() {
+        let mut rows = Rows::default();
+        let row = ["server", "demo-a", "id-1", "deleted"].map(str::to_owned);
+        rows.0.push(row);
+        let preview = Preview {
+            objects: vec![(Kind::Cluster, 1), (Kind::Machine, 2)],
+            unknown: None,
+            rows: Some(rows),
+        };
+        let text = "would delete 1 Cluster, 2 Machines\nKIND    NAME    ID    THEN\nserver  demo-a  id-1  deleted\n";
+        assert_eq!(preview.text(Layout::Full), text);
+        // Here neither the ids nor what becomes of the resources have room.
+        let narrow =
+            "would delete 1 Cluster, 2 Machines\nKIND    NAME\nserver  demo-a\n    deleted\n";
+        assert_eq!(preview.text(Layout::Terminal(15)), narrow);
+        let resource = json!({"kind": "server", "name": "demo-a", "id": "id-1", "then": "deleted"});
+        let objects = json!({"Cluster": 1, "Machine": 2});
+        assert_eq!(
+            preview.document(),
+            json!({"objects": objects, "resources": [resource], "unknown": null})
+        );
+    }
 }

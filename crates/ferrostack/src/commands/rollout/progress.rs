@@ -53,6 +53,9 @@ pub(super) fn progress(kind: Kind, object: &DynamicObject) -> Progress {
     Progress::Done
 }
 
+/// The column that a narrow terminal does without: INFRASTRUCTURE.
+pub(super) const EXPENDABLE: [usize; 1] = [3];
+
 /// Rows of `rollout history`: revisions still kept by MachineSets, the oldest first.
 pub(super) fn rows(deployment: &DynamicObject, sets: &[DynamicObject]) -> Vec<[String; 6]> {
     let header = [
