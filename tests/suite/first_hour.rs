@@ -49,7 +49,7 @@ async fn up_in_the_background_is_seen_changed_and_ended() {
     assert_eq!(code, Some(1));
     assert!(err.contains("is in use by another ferrostack"), "{err}");
     let way = format!(
-        "stop it with `ferrostack down --data-dir {}`",
+        "`ferrostack down --data-dir {}` stops it",
         home.join("data").display()
     );
     assert!(err.contains(&way), "{err}");

@@ -21,6 +21,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::environment::Environment;
+use crate::located::data_dir_flag;
+use crate::shell::quoted;
+
 /// Directory of an OpenStack deployed by `openstack up` in simulated Pods.
 pub(crate) const OPENSTACK: &str = "openstack";
 /// Version of the format written by this program.
@@ -30,9 +34,14 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DataDirError {
     #[error(
-        "the data directory {path} is in use by another ferrostack{holder}; stop it with `ferrostack down --data-dir {path}`, or choose another with --data-dir"
+        "the data directory {path} is in use by another ferrostack{holder}; `ferrostack status{flag}` shows it, `ferrostack down{flag}` stops it; or choose another with --data-dir"
     )]
-    Locked { path: PathBuf, holder: String },
+    Locked {
+        path: PathBuf,
+        holder: String,
+        /// ` --data-dir PATH`; empty for the default directory.
+        flag: String,
+    },
     #[error(
         "the data directory {path} was written by a newer ferrostack (format {found}, this one knows {VERSION}); use the newer program, or choose another with --data-dir"
     )]
@@ -111,6 +120,7 @@ impl DataDir {
                 return Err(DataDirError::Locked {
                     path: path.to_owned(),
                     holder,
+                    flag: format!(" --data-dir {}", quoted(path)),
                 });
             }
             Err(TryLockError::Error(source)) => return Err(io("lock the data directory")(source)),
@@ -126,7 +136,10 @@ impl DataDir {
     }
 
     /// As [`open`](Self::open), but waits up to two seconds for another process to end.
-    pub(crate) async fn open_when_free(path: &Path) -> Result<Self, DataDirError> {
+    pub(crate) async fn open_when_free(
+        path: &Path,
+        environment: &Environment,
+    ) -> Result<Self, DataDirError> {
         for _ in 0..20 {
             match Self::open(path) {
                 Err(DataDirError::Locked { .. }) => {
@@ -135,7 +148,14 @@ impl DataDir {
                 other => return other,
             }
         }
-        Self::open(path)
+        Self::open(path).map_err(|error| match error {
+            DataDirError::Locked { path, holder, .. } => DataDirError::Locked {
+                flag: data_dir_flag(environment, &path),
+                path,
+                holder,
+            },
+            other => other,
+        })
     }
 
     /// The path of the directory.

@@ -168,7 +168,10 @@ pub(crate) fn is_of_openstack(data: &Path) -> bool {
 pub(crate) fn resume(environment: &Environment, data: &Path) -> String {
     let program = &environment.program;
     if is_of_openstack(data) {
-        return format!("{program} openstack up --data-dir {}", quoted(data));
+        return format!(
+            "{program} openstack up{}",
+            located::openstack_data_dir_flag(environment, data)
+        );
     }
     // A directory without the file has not been used with a cloud.
     let known = stored(data).unwrap_or_default();
@@ -248,6 +251,9 @@ mod tests {
         }
         let default = Path::new("/home/me/.local/share/ferrostack");
         assert_eq!(resume(&environment, default), "ferrostack up");
+        let flag = |data: &str| located::openstack_data_dir_flag(&environment, Path::new(data));
+        assert_eq!(flag("/home/me/.local/share/ferrostack-openstack"), "");
+        assert_eq!(flag("/other"), " --data-dir /other");
         // A cloud behind Pods is of another command, also when its files are gone.
         let expected = format!("ferrostack openstack up {end}");
         std::fs::write(data.join("endpoints.json"), r#"{"behindPods": true}"#).unwrap();

@@ -20,6 +20,22 @@ pub(crate) fn data_dir(arg: &DataDirArg, environment: &Environment) -> anyhow::R
     Ok(environment.working_dir.join(path))
 }
 
+/// The default directory of the simulated cluster of `openstack up`: apart from that of `up`, whose API server has no nodes.
+pub(crate) fn openstack_data_dir(environment: &Environment) -> anyhow::Result<PathBuf> {
+    let beside = data_dir(&DataDirArg::default(), environment)?;
+    let mut name = beside.file_name().unwrap_or_default().to_owned();
+    name.push("-openstack");
+    Ok(beside.with_file_name(name))
+}
+
+/// As [`data_dir_flag`], for commands of `openstack`.
+pub(crate) fn openstack_data_dir_flag(environment: &Environment, data: &Path) -> String {
+    match openstack_data_dir(environment).is_ok_and(|default| default == data) {
+        true => String::new(),
+        false => format!(" --data-dir {}", quoted(data)),
+    }
+}
+
 /// ` --data-dir PATH`, for commands to copy; empty for the default directory, found without a flag.
 pub(crate) fn data_dir_flag(environment: &Environment, data: &Path) -> String {
     // With the variable, a command without the flag would use its directory.

@@ -77,7 +77,7 @@ pub(crate) async fn backup(
         Err(DataDirError::Locked { .. }) => None,
         Err(error) => return Err(error.into()),
     };
-    for missing in left_out(&data, lock.is_none(), &environment.program) {
+    for missing in left_out(&data, lock.is_none(), environment) {
         warn(&missing);
     }
     let draft = beside(&args.file, ".new");
@@ -115,13 +115,14 @@ fn is_there(file: &Path) -> String {
 }
 
 /// Parts missing in a backup of the data directory, and the consequences after a restore.
-fn left_out(data: &Path, running: bool, program: &str) -> Vec<String> {
+fn left_out(data: &Path, running: bool, environment: &Environment) -> Vec<String> {
     let mut missing = Vec::new();
     if running && data.join(CLOUD[0]).exists() {
         missing.push(format!(
             "the simulated cloud is not in this backup, since `up` runs: after a restore its clusters find an empty cloud, and \
-             do not run. For a backup that can be continued, stop it first: {program} down --data-dir {}",
-            connect::quoted(data)
+             do not run. For a backup that can be continued, stop it first: {} down{}",
+            environment.program,
+            connect::data_dir_flag(environment, data)
         ));
     }
     if data.join(MACHINES).exists() {

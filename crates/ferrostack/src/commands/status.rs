@@ -19,6 +19,7 @@ use crate::connect;
 use crate::data_dir::{held_since, holder};
 use crate::endpoints::{Addresses, addresses, is_of_openstack, resume};
 use crate::environment::Environment;
+use crate::located;
 use crate::output::{self, print};
 
 /// Runs the command.
@@ -132,10 +133,10 @@ impl Running {
 
     fn of_openstack(&self, environment: &Environment, now: Timestamp) -> String {
         format!(
-            "{}\nits cloud: {} openstack status --data-dir {}\n",
+            "{}\nits cloud: {} openstack status{}\n",
             self.head("openstack up", now),
             environment.program,
-            connect::quoted(&self.data)
+            located::openstack_data_dir_flag(environment, &self.data)
         )
     }
 
@@ -160,12 +161,12 @@ impl Running {
         }
         let clusters: Vec<&Item> = self.snapshot.of_kind(Kind::Cluster).collect();
         let pending = readiness::pending(&self.snapshot);
-        lines.push(match (clusters.is_empty(), pending.is_empty()) {
-            (true, _) => "there is no cluster".to_owned(),
-            (false, true) => "everything is ready".to_owned(),
-            (false, false) => "not ready:".to_owned(),
-        });
         if !clusters.is_empty() {
+            lines.push(String::new());
+            lines.push(match pending.is_empty() {
+                true => "everything is ready".to_owned(),
+                false => "not ready:".to_owned(),
+            });
             let causes = pending.iter().map(|pending| {
                 let cause = format!("{}: {}", pending.object, pending.why);
                 format!("  {}", printable::line(&cause))
@@ -183,7 +184,11 @@ impl Running {
         };
         let names = clusters.iter().map(|it| (it.namespace(), it.name()));
         let names: Vec<_> = names.collect();
-        lines.extend(welcome.commands(&names));
+        lines.push(String::new());
+        lines.extend(match names.is_empty() {
+            true => welcome.first_steps(),
+            false => welcome.commands(&names),
+        });
         lines.push(String::new());
         lines.join("\n")
     }

@@ -31,7 +31,7 @@ use openstack::{Kind, PoolOptions};
 use operator::metrics::Metrics;
 use status::observer::{self, observe};
 use status::readiness::{self, Pending};
-use status::snapshot::Snapshot;
+use status::snapshot::{self, Snapshot};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinSet;
@@ -93,7 +93,11 @@ pub(crate) async fn run(
     check_install(args)?;
     let older = Older::named(&args.older.serve_versions)?;
     let input = Input::read(args, environment).await?;
-    let data = DataDir::open_when_free(&connect::data_dir(&args.data_dir, environment)?).await?;
+    let data = DataDir::open_when_free(
+        &connect::data_dir(&args.data_dir, environment)?,
+        environment,
+    )
+    .await?;
     let mut progress = Progress::new(args, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
     endpoints.check_cloud(args, environment, &data)?;
@@ -395,10 +399,18 @@ async fn follow(
         (args.exit_when_ready || args.detach).then(|| tokio::time::Instant::now() + args.timeout);
     let mut tick = tokio::time::interval(Duration::from_millis(200));
     let mut welcomed = false;
+    // The first snapshot is older than the first lists.
+    let mut listed = false;
     loop {
         let began = tokio::time::Instant::now();
         let snapshot = Arc::clone(&snapshots.borrow_and_update());
-        progress.show(&snapshot)?;
+        let is_empty = snapshot.of_kind(snapshot::Kind::Cluster).next().is_none();
+        if listed && is_empty && deadline.is_none() {
+            progress.nothing(&snapshot, welcome)?;
+            welcomed = false;
+        } else {
+            progress.show(&snapshot)?;
+        }
         let pending = readiness::pending(&snapshot);
         if pending.is_empty() && !welcomed {
             progress.ready(&snapshot, welcome)?;
@@ -413,7 +425,10 @@ async fn follow(
         loop {
             tokio::select! {
                 changed = snapshots.changed() => match changed {
-                    Ok(()) => break,
+                    Ok(()) => {
+                        listed = true;
+                        break;
+                    }
                     // The watches end at a shutdown.
                     Err(_) if stop.is_cancelled() => return Ok(Outcome::Interrupted),
                     Err(source) => return Err(source).context("the watch of the clusters ended"),
@@ -425,7 +440,7 @@ async fn follow(
                     if deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline) {
                         return Ok(Outcome::TimedOut(pending));
                     }
-                    if progress.is_ticking(pending.is_empty()) {
+                    if progress.is_ticking() {
                         break;
                     }
                 }

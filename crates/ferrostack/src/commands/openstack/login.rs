@@ -65,8 +65,8 @@ pub(super) async fn write(
     let Some(text) = login.outside(&place.directory)? else {
         return Ok(None);
     };
-    // A simulated cloud that runs there has its own.
-    let data = DataDir::open_when_free(&place.directory).await?;
+    // A simulated cloud that runs there has its own. The directory is not the default one of `up`, for any environment.
+    let data = DataDir::open_when_free(&place.directory, &Environment::default()).await?;
     if let Some(authority) = &login.authority {
         data.write(AUTHORITY, authority)?;
     }

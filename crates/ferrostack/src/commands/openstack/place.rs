@@ -16,6 +16,7 @@ use crate::connect;
 use crate::data_dir::OPENSTACK;
 use crate::data_dir::{self, DataDir};
 use crate::environment::Environment;
+use crate::located;
 use crate::serve;
 
 /// Place of a cloud, with the controllers in this process.
@@ -47,11 +48,7 @@ pub(super) fn directory(
     if let Some(path) = named {
         return Ok(environment.working_dir.join(path));
     }
-    let beside = connect::data_dir(&DataDirArg::default(), environment)?;
-    // Apart from that of `up`, whose API server has no nodes.
-    let mut name = beside.file_name().unwrap_or_default().to_owned();
-    name.push("-openstack");
-    Ok(beside.with_file_name(name))
+    located::openstack_data_dir(environment)
 }
 
 /// [`Client`] of a cloud's running cluster.
@@ -104,7 +101,7 @@ impl Place {
                 running: JoinSet::new(),
             });
         }
-        let data = DataDir::open_when_free(&directory).await?;
+        let data = DataDir::open_when_free(&directory, environment).await?;
         let options = nodes::Options::default();
         let programs = nodes::Programs::new(&options.faults);
         programs.keep_in(data.file(OPENSTACK));

@@ -19,6 +19,12 @@ use crate::output::{self, Screen};
 pub(super) struct Progress {
     style: Style,
     started: Instant,
+    /// Time of the change that has made something unready; `None` while there is nothing to wait for.
+    changed: Option<Instant>,
+    /// Seconds from the last such change until everything was ready.
+    took: f64,
+    /// True if there is no cluster, which has been said.
+    idle: bool,
     printed: BTreeMap<(Kind, String), String>,
     screen: Screen,
     /// True if the cloud is simulated.
@@ -44,6 +50,9 @@ impl Progress {
         Self {
             style,
             started,
+            changed: Some(started),
+            took: 0.0,
+            idle: false,
             printed: BTreeMap::new(),
             screen: Screen::new(environment),
             simulated: args.cloud.is_none(),
@@ -79,7 +88,7 @@ impl Progress {
                 lines.try_for_each(|line| output::try_say(&printable::line(&line)))
             }
             Style::Live => {
-                self.footer = welcome.lines(&clusters, self.elapsed());
+                self.footer = welcome.lines(&clusters, self.took);
                 self.draw(snapshot)
             }
         }
@@ -92,15 +101,45 @@ impl Progress {
 
     /// Prints changes since the last call.
     pub(super) fn show(&mut self, snapshot: &Snapshot) -> io::Result<()> {
+        self.idle = false;
         match self.style {
             Style::Live => self.draw(snapshot),
             Style::Lines | Style::Json => self.list_changes(snapshot),
         }
     }
 
+    /// Reports that there is no cluster, and how to create one.
+    pub(super) fn nothing(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
+        let is_said = std::mem::replace(&mut self.idle, true);
+        self.changed = None;
+        let lines = welcome.first_steps();
+        match self.style {
+            Style::Live => self.screen.draw(&[], |_, _| Vec::new(), &lines),
+            Style::Lines | Style::Json => {
+                self.list_changes(snapshot)?;
+                match (is_said, self.style, lines.as_slice()) {
+                    (true, ..) | (_, _, []) => Ok(()),
+                    (_, Style::Json, [first, ..]) => self.say(first),
+                    (_, _, all) => all
+                        .iter()
+                        .try_for_each(|line| output::try_say(&printable::line(line))),
+                }
+            }
+        }
+    }
+
     /// True if the output changes without a change of objects, because of a duration or a resized window.
-    pub(super) fn is_ticking(&self, ready: bool) -> bool {
-        self.style == Style::Live && (!ready || self.screen.is_resized())
+    pub(super) fn is_ticking(&self) -> bool {
+        self.style == Style::Live && (self.changed.is_some() || self.screen.is_resized())
+    }
+
+    /// Counts the time of what is not ready: from its change on, not from the start of the process.
+    fn count(&mut self, ready: bool) {
+        if !ready {
+            self.changed.get_or_insert_with(Instant::now);
+        } else if let Some(change) = self.changed.take() {
+            self.took = change.elapsed().as_secs_f64();
+        }
     }
 
     fn elapsed(&self) -> f64 {
@@ -145,16 +184,17 @@ impl Progress {
 
     fn draw(&mut self, snapshot: &Snapshot) -> io::Result<()> {
         let ready = readiness::pending(snapshot).is_empty();
+        self.count(ready);
         // The next commands, as long as they are valid.
         let below = if ready { self.footer.as_slice() } else { &[] };
-        let mut above = Vec::new();
-        if !ready {
-            let seconds = self.started.elapsed().as_secs_f64();
-            above.push(format!("Elapsed {seconds:.1} s"));
-        }
+        let above: Vec<String> = self.changed.map(elapsed_since).into_iter().collect();
         let picture = |width, room| picture::lines(snapshot, self.simulated, width, room);
         self.screen.draw(&above, picture, below)
     }
+}
+
+fn elapsed_since(change: Instant) -> String {
+    format!("Elapsed {:.1} s", change.elapsed().as_secs_f64())
 }
 
 /// State of an [`Item`] in a few words: phase, and cause of the wait.

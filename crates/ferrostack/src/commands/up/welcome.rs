@@ -43,6 +43,20 @@ impl Welcome<'_> {
         lines
     }
 
+    /// For users without a cluster: the command that creates one, and those that connect.
+    pub(crate) fn first_steps(&self) -> Vec<String> {
+        let program = &self.environment.program;
+        let data_dir = connect::data_dir_flag(self.environment, self.data);
+        let mut lines = vec![
+            format!(
+                "There is no cluster. Create one: {program} generate cluster NAME{data_dir} | {program} apply{data_dir} -f -"
+            ),
+            String::new(),
+        ];
+        lines.extend(self.commands(&[]));
+        lines
+    }
+
     /// Commands to connect to the running services.
     pub(crate) fn commands(&self, clusters: &[Name<'_>]) -> Vec<String> {
         let file = |name: &str| quoted(&self.data.join(name));
@@ -79,7 +93,10 @@ impl Welcome<'_> {
                 simulated::CLOUD
             ));
         }
-        lines
+        match self.environment.columns() {
+            Some(width) => fitted(lines, width),
+            None => lines,
+        }
     }
 
     /// For machines: one event with the field `ready`.
@@ -94,9 +111,43 @@ impl Welcome<'_> {
     }
 }
 
+/// The width of a label with its margins.
+const LABEL: usize = 20;
+
+/// Puts each label on a line of its own if a command does not fit beside it: a terminal would break the command below the labels.
+fn fitted(lines: Vec<String>, width: usize) -> Vec<String> {
+    if lines.iter().all(|line| terminal::width(line) <= width) {
+        return lines;
+    }
+    let mut fitted = Vec::new();
+    for line in lines {
+        let (label, command) = line.split_at_checked(LABEL).unwrap_or((line.as_str(), ""));
+        if !label.trim().is_empty() {
+            fitted.push(label.trim_end().to_owned());
+        }
+        fitted.push(format!("    {command}"));
+    }
+    fitted
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_does_not_fit_beside_its_label_is_below() {
+        let lines = || {
+            vec![
+                "  Workload cluster  get kubeconfig".to_owned(),
+                format!("{:20}get nodes", ""),
+            ]
+        };
+        assert_eq!(fitted(lines(), 34), lines());
+        assert_eq!(
+            fitted(lines(), 33),
+            ["  Workload cluster", "    get kubeconfig", "    get nodes"]
+        );
+    }
 
     fn environment() -> Environment {
         let mut environment = Environment::with(&[("HOME", "/home/me")]);
@@ -148,6 +199,15 @@ mod tests {
         let environment = Environment::with(&variables);
         let other = text(&environment);
         assert!(other.contains("--data-dir /home/me/.local"), "{other}");
+    }
+
+    #[test]
+    fn without_a_cluster_the_first_command_creates_one() {
+        let environment = environment();
+        let text = welcome(&environment, false).first_steps().join("\n");
+        let command = "/opt/ferrostack generate cluster NAME --data-dir '/my data' | /opt/ferrostack apply --data-dir '/my data' -f -";
+        assert!(text.contains(command), "{text}");
+        assert!(!text.contains("get kubeconfig"), "{text}");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::commands::up::background;
 use crate::connect;
 use crate::data_dir::{DataDir, holder};
 use crate::environment::Environment;
+use crate::located;
 
 /// Pause between two reads of the other process' output.
 const LOOK: Duration = Duration::from_millis(100);
@@ -37,20 +38,24 @@ pub(super) async fn run(
     }
     let data = place::directory(args.place.data_dir.as_deref(), environment)?;
     // Creates the directory, and fails if it is in use.
-    drop(DataDir::open_when_free(&data).await?);
+    drop(DataDir::open_when_free(&data, environment).await?);
     let child = background::start(&data, environment)?;
     let log = Log::open(&data)?.context("its log is gone")?;
-    let flag = format!("--data-dir {}", connect::quoted(&data));
-    let stop = format!("{} down {flag}", environment.program);
+    let stop = format!(
+        "{} down --data-dir {}",
+        environment.program,
+        connect::quoted(&data)
+    );
     tokio::select! {
         shown = follow(child, log, &data, &say) => shown?,
         () = shutdown.cancelled() => {
             bail!("interrupted; `openstack up` goes on in the background. Stop it with: {stop}")
         }
         () = tokio::time::sleep(args.timeout) => bail!(
-            "not ready after {} s; `openstack up` goes on in the background. See `{} openstack why {flag}`, and stop it with: {stop}",
+            "not ready after {} s; `openstack up` goes on in the background. See `{} openstack why{}`, and stop it with: {stop}",
             args.timeout.as_secs(),
-            environment.program
+            environment.program,
+            located::openstack_data_dir_flag(environment, &data)
         ),
     }
     say(&format!(

@@ -27,6 +27,7 @@ pub(super) fn is_ready(line: &str) -> bool {
 pub(in crate::commands::openstack) struct Report<'a> {
     say: &'a dyn Fn(&str),
     style: Style,
+    /// Start of the process; in a live tree, the change since which the cloud is not ready.
     started: Instant,
     /// [`StepStatus`] of each step, as printed last.
     steps: Vec<StepStatus>,
@@ -120,7 +121,10 @@ impl<'a> Report<'a> {
                 live.parts.note(upgrade::line(cloud));
                 live.generation = cloud.metadata.generation;
             }
-            live.footer.clear();
+            if !std::mem::take(&mut live.footer).is_empty() {
+                // The cloud was ready before this change.
+                self.started = Instant::now();
+            }
         }
         self.steps = steps;
         self.tick();
@@ -176,13 +180,18 @@ impl<'a> Report<'a> {
 
     /// Forgets a deleted cloud.
     pub(super) fn gone(&mut self) {
-        self.note("the cloud was deleted; nothing is left to control");
         self.steps.clear();
         match &mut self.style {
             Style::Json => {}
             Style::Lines(lines) => lines.clear(),
-            Style::Live(live) => live.footer.clear(),
+            Style::Live(live) => {
+                live.footer.clear();
+                // The tree of a cloud that is gone; a terminal that is gone, too, shows nothing.
+                let _ = live.screen.draw(&[], |_, _| Vec::new(), &[]);
+                self.started = Instant::now();
+            }
         }
+        self.note("the cloud was deleted; nothing is left to control");
     }
 
     /// Prints the stop of the controller, with its [`Requests`].
