@@ -51,7 +51,7 @@ pub(crate) fn run(
     let as_json = args.output.output == Output::Json;
     match (&args.page, &args.search) {
         (_, Some(word)) if as_json => print(&terminal::json(&matches(&pages, word)?)?),
-        (_, Some(word)) => print(&found(&pages, word)?),
+        (_, Some(word)) => print(&found(&pages, word, environment.columns())?),
         (Some(name), None) => {
             let text = page(&pages, name)?;
             match as_json {
@@ -101,13 +101,36 @@ pub(crate) fn page(pages: &[Page], name: &str) -> anyhow::Result<String> {
         .iter()
         .find(|page| page.name.eq_ignore_ascii_case(file));
     let page = page.with_context(|| {
-        format!("there is no page `{file}`: `ferrostack docs` lists all, and `ferrostack docs --search WORD` finds a word")
+        let similar = match similar(pages, file).join(", ") {
+            none if none.is_empty() => none,
+            names => format!("; similar: {names}"),
+        };
+        format!("there is no page `{file}`{similar}: `ferrostack docs` lists all, and `ferrostack docs --search WORD` finds a word")
     })?;
     if section.is_empty() {
         return Ok(page.text.clone());
     }
     page.section(section)
         .with_context(|| format!("the page {} has no section `{section}`", page.name))
+}
+
+/// Names of pages that have a name in them or are in it, but for letters such as `-`.
+fn similar<'a>(pages: &'a [Page], name: &str) -> Vec<&'a str> {
+    let plain = |name: &str| -> String {
+        let letters = name.chars().filter(|letter| letter.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let asked = plain(name);
+    let asked = asked.strip_suffix('s').unwrap_or(&asked);
+    let is_similar = |page: &&Page| {
+        let name = plain(&page.name);
+        asked.len() > 2 && (name.contains(asked) || asked.contains(&*name))
+    };
+    pages
+        .iter()
+        .filter(is_similar)
+        .map(|page| page.name.as_str())
+        .collect()
 }
 
 impl Page {
@@ -200,8 +223,8 @@ fn matches(pages: &[Page], word: &str) -> anyhow::Result<Vec<Value>> {
     Ok(found)
 }
 
-/// Lines with the word, below the heading of their section.
-fn found(pages: &[Page], word: &str) -> anyhow::Result<String> {
+/// Lines with the word, below the heading of their section, in at most `columns` columns.
+fn found(pages: &[Page], word: &str, columns: Option<usize>) -> anyhow::Result<String> {
     let mut text = String::new();
     let mut last = String::new();
     for found in matches(pages, word)? {
@@ -211,7 +234,10 @@ fn found(pages: &[Page], word: &str) -> anyhow::Result<String> {
             place.clone_into(&mut last);
         }
         let line = found["line"].as_str().unwrap_or_default();
-        text.push_str(&format!("    {line}\n"));
+        match columns {
+            Some(columns) => layout::wrap(&mut text, &format!("    {line}"), columns),
+            None => text.push_str(&format!("    {line}\n")),
+        }
     }
     Ok(text)
 }

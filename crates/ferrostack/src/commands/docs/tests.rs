@@ -110,6 +110,8 @@ fn a_page_that_is_not_there_is_named_with_the_command_that_lists_all() {
         error.contains("`nosuch`") && error.contains("`ferrostack docs`"),
         "{error}"
     );
+    let error = page(&pages, "quickstart").unwrap_err().to_string();
+    assert!(error.contains("similar: quick-start:"), "{error}");
     let error = page(&pages, "why#nosuch").unwrap_err().to_string();
     assert_eq!(error, "the page why has no section `nosuch`");
 }
@@ -117,13 +119,13 @@ fn a_page_that_is_not_there_is_named_with_the_command_that_lists_all() {
 #[test]
 fn a_word_is_found_in_any_case_with_its_section() {
     let pages = pages().unwrap();
-    let found = found(&pages, "HOW THE CHAIN").unwrap();
+    let found = found(&pages, "HOW THE CHAIN", None).unwrap();
     assert_eq!(
         found,
         "why#how-the-chain-is-made\n    ## How the chain is made\n"
     );
-    assert!(super::found(&pages, "no such words").is_err());
-    assert!(super::found(&pages, " ").is_err());
+    assert!(super::found(&pages, "no such words", None).is_err());
+    assert!(super::found(&pages, " ", None).is_err());
 }
 
 /// The pages that the sources of the workspace name in commands, with the file.
