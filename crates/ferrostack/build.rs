@@ -72,11 +72,14 @@ fn descriptions() -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(packing.finish()?)
 }
 
-/// Adds the pages of a folder and of those in it, but for the records of decisions, which are for the project's own readers.
+/// Folders of records, of decisions and of runs, which are for the project's own readers and are not in the program.
+const RECORDS: [&str; 2] = ["adr", "runs"];
+
+/// Adds the pages of a folder and of those in it, but for [`RECORDS`].
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.is_dir() && path.file_name().is_some_and(|name| name != "adr") {
+        if path.is_dir() && !RECORDS.iter().any(|records| path.ends_with(records)) {
             collect(&path, files)?;
         } else if path.extension().is_some_and(|it| it == "md") {
             files.push(path);

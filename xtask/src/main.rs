@@ -97,7 +97,7 @@ enum Task {
     },
     /// Play one script to the Go Cinder CSI driver and to ours, and compare answers and remaining objects. Needs root.
     CsiSideBySide(csi::side_by_side::Arguments),
-    /// Show results of the storage tests of Kubernetes, or write the table to docs/guides/cinder-csi.md.
+    /// Show results of the storage tests of Kubernetes, or write the table to docs/project/runs/csi-storage-tests.md.
     StorageTests(csi::storage_tests::Arguments),
     /// Play one script and generated policies to the Go webhook of Keystone and to ours, and compare the answers.
     KeystoneSideBySide(keystone::side_by_side::Arguments),

@@ -1,4 +1,4 @@
-//! `storage-tests`: storage tests of Kubernetes (`tests/csi/external-storage`) as a table of docs/guides/cinder-csi.md,
+//! `storage-tests`: storage tests of Kubernetes (`tests/csi/external-storage`) as a table of docs/project/runs/csi-storage-tests.md,
 //! from the reports of their runs.
 //!
 //! A [`Report`] is written by Ginkgo's `--json-report` to a file `NAME.json` or `NAME-NUMBER.json`, where NAME is the
@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use crate::differences::page::{self, Marks};
 
-const PAGE: &str = "docs/guides/cinder-csi.md";
+const PAGE: &str = "docs/project/runs/csi-storage-tests.md";
 const MARKS: Marks = Marks {
     before: "<!-- storage tests: begin -->\n",
     after: "<!-- storage tests: end -->\n",
@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     /// A mark in the names of tests that no run has, and the reason, such as `[Slow]=takes minutes`.
     #[arg(long, value_name = "MARK=WHY", value_parser = mark)]
     left_out: Vec<(String, String)>,
-    /// Write the table to docs/guides/cinder-csi.md.
+    /// Write the table to docs/project/runs/csi-storage-tests.md.
     #[arg(long)]
     write: bool,
 }
