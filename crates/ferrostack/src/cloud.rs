@@ -9,7 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use openstack::config::{CloudConfig, SearchEnv, find_clouds_yaml};
 use secrecy::ExposeSecret;
 
+use crate::cli::DataDirArg;
 use crate::environment::Environment;
+use crate::located;
 
 /// Values of template variables.
 type Variables = BTreeMap<String, String>;
@@ -33,9 +35,24 @@ pub(crate) fn clouds_file(environment: &Environment) -> anyhow::Result<(PathBuf,
             .iter()
             .map(|candidate| candidate.clouds.display().to_string())
             .collect();
-        bail!("there is no clouds.yaml; searched: {}", places.join(", "));
+        bail!(
+            "there is no clouds.yaml; searched: {}. Name one with OS_CLIENT_CONFIG_FILE; `ferrostack docs real-openstack` says \
+             what is in it{}",
+            places.join(", "),
+            of_up(environment)
+        );
     };
     Ok((candidate.clouds.clone(), candidate.secure.clone()))
+}
+
+/// Place of the clouds.yaml of an `up` on a simulated cloud, if there is one in the default data directory.
+fn of_up(environment: &Environment) -> String {
+    let data = located::data_dir(&DataDirArg::default(), environment);
+    let file = data.map(|data| data.join("clouds.yaml"));
+    match file.ok().filter(|file| file.exists()) {
+        Some(file) => format!(". That of the simulated cloud is {}", file.display()),
+        None => String::new(),
+    }
 }
 
 /// Cloud `name`, with the search order of the `openstack` client.

@@ -22,7 +22,7 @@ pub(crate) enum Shape {
 }
 
 /// Fields whose values are compared. Not included: operating_status, which is simulated on the real cloud, too
-/// (docs/guides/real-openstack.md).
+/// (docs/project/test-cloud.md).
 const BY_VALUE: [&str; 45] = [
     "status",
     "provisioning_status",

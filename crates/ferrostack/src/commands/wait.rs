@@ -73,7 +73,7 @@ pub(crate) async fn run(
 /// An object that has not reached the state.
 struct Left {
     asked: Asked,
-    /// What is missing, in words.
+    /// Missing part, in words.
     missing: String,
 }
 

@@ -16,7 +16,7 @@ pub enum Latency {
     /// Answers at once; every transition is complete by the next request.
     #[default]
     None,
-    /// Medians measured on a real OpenStack Zed on two cores (docs/guides/real-openstack.md, what it takes).
+    /// Medians measured on a real OpenStack Zed on two cores (docs/project/test-cloud.md, what it takes).
     Real,
     /// Custom durations.
     Custom(Box<Timings>),

@@ -33,7 +33,7 @@ const fn limit(name: &'static str, default: i64, used: Used) -> Limit {
     }
 }
 
-/// Returns the limits of each service. If the real cloud of docs/guides/real-openstack.md raised a default, the raised
+/// Returns the limits of each service. If the real cloud of docs/project/test-cloud.md raised a default, the raised
 /// value applies, made large enough for benchmarks; other defaults are the service's own.
 pub(crate) fn limits(service: Service) -> &'static [Limit] {
     use Used::{BackupGigabytes, Cores, Count, Gigabytes, Nothing, Ram};

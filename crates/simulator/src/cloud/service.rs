@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// Returns the part of a catalog URL after the service's root (docs/guides/real-openstack.md).
+    /// Returns the part of a catalog URL after the service's root (docs/project/test-cloud.md).
     pub(crate) fn endpoint_suffix(self, project: &str) -> String {
         match self {
             Self::Compute => "/v2.1".to_owned(),

@@ -75,7 +75,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         });
 }
 
-/// Creates the default type, and the types of the real cloud in docs/guides/real-openstack.md; volumes of the type `shared`
+/// Creates the default type, and the types of the real cloud in docs/project/test-cloud.md; volumes of the type `shared`
 /// can be attached to several servers.
 pub(crate) fn seed(state: &mut State) {
     for (name, specs) in [
