@@ -191,6 +191,18 @@ pages! {
         ports: false,
         prints: &[": done (Make"],
     };
+    commands_of_the_page_on_installation: Page {
+        name: "docs/get-started/install.md",
+        prepare: "",
+        ports: false,
+        prints: &["ferrostack 0.1.0", "quick-start"],
+    };
+    commands_of_the_first_openstack: Page {
+        name: "docs/get-started/first-openstack.md",
+        prepare: "",
+        ports: false,
+        prints: &["cloud cloud, release 2026.1: ready", "cpu_allocation_ratio = 4.0", "nova waits for nova-api, which", "keystone"],
+    };
     commands_of_the_quick_start: Page {
         name: "docs/get-started/quick-start.md",
         prepare: "",
@@ -200,7 +212,7 @@ pages! {
             "node/capi-quickstart-control-plane-", "\"capi-quickstart\" deleted", "stopped"],
     };
     commands_of_the_page_on_a_real_openstack: Page {
-        name: "docs/guides/real-openstack.md",
+        name: "docs/project/test-cloud.md",
         // In place of the real cloud a simulated one, whose servers run nothing, either. Its images have five versions.
         prepare: "ferrostack simulate --clouds-file clouds.yaml &
             until [ -s clouds.yaml ]; do sleep 0.1; done
@@ -210,6 +222,18 @@ pages! {
             export CONTROL_PLANE_MACHINE_COUNT=1 WORKER_MACHINE_COUNT=1\n",
         ports: true,
         prints: &["guests on the servers of cloud admin", "leading as ", "cluster.cluster.x-k8s.io/demo condition met"],
+    };
+    commands_of_the_page_on_your_openstack: Page {
+        name: "docs/guides/real-openstack.md",
+        // The servers of this cloud boot as guests.
+        prepare: "ferrostack simulate --guests --clouds-file simulated.yaml &
+            until [ -s simulated.yaml ]; do sleep 0.1; done
+            sed -e 's/^  simulated:/  mycloud:/' simulated.yaml >clouds.yaml
+            export KUBERNETES_VERSION=v1.34.2 OPENSTACK_DNS_NAMESERVERS=9.9.9.9
+            export CONTROL_PLANE_MACHINE_COUNT=1 WORKER_MACHINE_COUNT=1\n",
+        ports: true,
+        prints: &["Cluster/demo: Available is True", "demo-control-plane-", "ACTIVE", "would delete 1 Cluster", "cluster demo is gone",
+            "Nothing is found."],
     };
     commands_of_the_tour: Page {
         name: "docs/get-started/simulated-cluster.md",
@@ -265,13 +289,22 @@ pages! {
         name: "docs/guides/why.md",
         prepare: with_cluster!("export KUBECONFIG=~/.local/share/ferrostack/kubeconfig\n"),
         ports: false,
-        prints: &["Cluster/demo is ready", "which fails since ", "next: raise the quota", "\"ready\": true",
+        prints: &["Cluster/demo is ready", "which has been failing for ", "next: raise the quota", "\"ready\": true",
             "LAST SEEN", "MachineDeployment/demo-md-0: Available is True", "Cloud-init", "2/2 ready"],
     };
 }
 
+/// Command that goes on beside the one before it, in a terminal of its own.
+const BESIDE: &str =
+    "ferrostack cloud-controller-manager --cloud-config cloud.conf --kubeconfig demo.kubeconfig";
+
 /// Commands that go on until they are interrupted, and how to know that they have begun.
-const SERVERS: [(&str, &str); 9] = [
+const SERVERS: [(&str, &str); 11] = [
+    (
+        "ferrostack up --cloud mycloud",
+        "grep -q 'management API at' running.out",
+    ),
+    (BESIDE, "grep -q 'leading as' running.out"),
     ("ferrostack up", "grep -q 'Ready after' running.out"),
     (
         "ferrostack up -f namespace.yaml",
@@ -482,8 +515,12 @@ fn script(page: &Page) -> String {
                     true => "rm -f clouds.yaml\n",
                     false => "",
                 };
+                let before = match *command == BESIDE {
+                    true => "",
+                    false => "ends\n: >running.out\n",
+                };
                 script.push_str(&format!(
-                    "ends\n{fresh}: >running.out\n{command} >running.out &\nrunning=$!\n\
+                    "{before}{fresh}{command} >>running.out &\nrunning=\"$running $!\"\n\
                      until {begun}; do kill -0 $running; sleep 0.2; done\n"
                 ));
             }

@@ -36,7 +36,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Entry> {
 const ENTRIES: [Entry; 66] = [
     entry(
         "",
-        "simulated-cluster.md",
+        "README.md",
         &[("Create a cluster on a simulated OpenStack", "ferrostack up")],
     ),
     entry(
@@ -712,7 +712,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "simulate guests",
-        "real-openstack.md",
+        "test-cloud.md",
         &[(
             "Boot nodes on a cloud with fake hypervisors",
             "ferrostack simulate guests --cloud admin",
@@ -744,7 +744,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "man",
-        "simulated-cluster.md",
+        "install.md",
         &[(
             "Install the manual pages for this user",
             "ferrostack man ~/.local/share/man/man1",
