@@ -19,7 +19,7 @@ pub struct Sentence<'a> {
 }
 
 impl Sentence<'_> {
-    /// `nova-api has been crashing for 40 s: exit status 1: no such option`, with `joint` before the problem.
+    /// `nova-api has been failing for 40 s: exit status 1: no such option`, with `joint` before the problem.
     pub fn text(&self, joint: &str, now: Timestamp) -> String {
         let since = self.since.and_then(|it| it.parse::<Timestamp>().ok());
         let problem = match since {
@@ -39,7 +39,7 @@ impl Sentence<'_> {
     }
 }
 
-/// The problem with the time since it began: `has been crashing for 40 s`.
+/// The problem with the time since it began: `has been failing for 40 s`.
 fn lasting(problem: &str, span: &str) -> String {
     let (verb, rest) = match problem.split_once(' ') {
         Some((verb, rest)) => (verb, format!(" {rest}")),
@@ -51,7 +51,8 @@ fn lasting(problem: &str, span: &str) -> String {
         ("is", rest) => format!("has been{rest}"),
         ("has", rest) => format!("has had{rest}"),
         ("fails" | "waits", rest) => format!("has been {}ing{rest}", verb.trim_end_matches('s')),
-        ("crashes", rest) => format!("has been crashing{rest}"),
+        // The time of the last crash: a container that is started again has run since.
+        ("crashes", rest) => return format!("keeps crashing{rest}, last {span} ago"),
         // Such as `does not answer` and `cannot be read`.
         _ => return format!("{problem} (for {span})"),
     };
@@ -82,7 +83,7 @@ mod tests {
         let now = "2026-01-01T00:00:40Z".parse().unwrap();
         assert_eq!(
             sentence.text(", which ", now),
-            "nova-api, which has been crashing for 40 s: no such option (correct it)"
+            "nova-api, which keeps crashing, last 40 s ago: no such option (correct it)"
         );
         let short = Sentence {
             since: None,
@@ -105,6 +106,7 @@ mod tests {
     fn the_time_of_a_problem_is_said_in_its_tense() {
         for (problem, expected) in [
             ("fails", "has been failing for 2 s"),
+            ("crashes", "keeps crashing, last 2 s ago"),
             ("is being deleted", "has been in deletion for 2 s"),
             ("is not ready", "has not been ready for 2 s"),
             ("has no status", "has had no status for 2 s"),
