@@ -21,6 +21,7 @@ use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
 use crate::failures::{Failures, Unmonitored};
+use crate::images::Wanted;
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
@@ -44,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) failures: Failures,
     /// [`Unmonitored`] load balancers, whose driver has no health monitors.
     pub(crate) unmonitored: Unmonitored,
+    /// [`Wanted`]: wish for a watch of Images of ORC.
+    pub(crate) images: Wanted,
     /// [`Claims`] of objects to identities.
     pub(crate) claims: Arc<Claims>,
     /// Cancelled when the process stops.

@@ -19,6 +19,8 @@ pub(crate) enum Key {
     Cluster(String, String),
     /// Namespace and name of a Secret: with the credentials, or an awaited one.
     Secret(String, String),
+    /// Namespace and name of an Image of ORC that is waited for.
+    Image(String, String),
     /// The mark on resources in the cloud.
     Mark(Mark),
     /// The identity of a pool.

@@ -38,6 +38,7 @@ mod evidence;
 mod failures;
 pub mod family;
 pub mod identity;
+mod images;
 mod index;
 pub mod machine;
 pub mod names;
@@ -58,5 +59,6 @@ mod words;
 mod zones;
 
 pub use credentials::cloud_config;
+pub use images::{Available as AvailableImages, available as available_images};
 pub use options::Options;
 pub use run::run;

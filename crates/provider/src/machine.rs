@@ -42,6 +42,7 @@ use crate::context::{
     self, Context, Error, FALLBACK, is_deleting, is_managed_elsewhere, is_paused, namespace,
 };
 use crate::credentials;
+use crate::images;
 pub use crate::names::MACHINE_FINALIZER as FINALIZER;
 use crate::names::Names;
 use crate::placement;
@@ -210,14 +211,9 @@ async fn create(
         flavor_field: work.flavor_field,
         project: format!("cloud {}", work.cloud.session.config().name),
     };
+    let spec = images::named(ctx, &namespace(object), work.spec).await?;
     let resolve = |observed: &Observed| {
-        facts::facts(
-            work.spec,
-            Some(needs.infra),
-            work.mark,
-            &scope,
-            &observed.view,
-        )
+        facts::facts(&spec, Some(needs.infra), work.mark, &scope, &observed.view)
     };
     let of_view = |view| work.of_view(view);
     let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;

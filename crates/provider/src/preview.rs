@@ -25,6 +25,7 @@ use crate::cluster::observed::{Known as KnownOfCluster, Observed as SeenOfCluste
 use crate::cluster::plan::{self as cluster_plan, Step as ClusterStep};
 use crate::context::{is_deleting, namespace};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
+use crate::images::{self, Available};
 use crate::machine::desired::{Desired, desired};
 use crate::machine::facts::{Scope, facts};
 use crate::machine::failed::{Failed, Place as Where, is_without_room};
@@ -126,6 +127,8 @@ pub struct Place<'a> {
     pub control_plane: &'a [OpenStackMachine],
     /// The cloud.
     pub view: &'a Arc<View>,
+    /// The Images of ORC.
+    pub images: &'a Available,
 }
 
 /// Writes for the cluster itself, and the [`OpenStackCluster`] afterwards, for the machines.
@@ -167,7 +170,7 @@ pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
     }
     preview.waits = plan.waits.into_iter().map(|wait| wait.message).collect();
     let after = imagined(infra, &desired, &observed, &facts);
-    bastion(&after, id, &desired, &observed, &mut preview)?;
+    bastion(&after, (id, at.images), &desired, &observed, &mut preview)?;
     Ok((preview, after))
 }
 
@@ -245,7 +248,7 @@ fn imagined(
 /// Writes for the bastion: resources with the mark of a former spec go first, and the new one gets the floating IP.
 fn bastion(
     infra: &OpenStackCluster,
-    id: Identity,
+    (id, images): (Identity, &Available),
     of_cluster: &OfCluster,
     observed: &SeenOfCluster,
     preview: &mut Preview,
@@ -284,6 +287,7 @@ fn bastion(
             .and_then(|it| it.availability_zone.clone()),
         group: ManagedGroup::Bastion,
         cluster: of_cluster.names.cluster(),
+        images,
     };
     let of_bastion = self::machine(&machine, Some(infra), id, &observed.view)?;
     preview.writes.extend(of_bastion.writes);
@@ -310,6 +314,8 @@ pub struct Machine<'a> {
     pub group: ManagedGroup,
     /// The name of the Cluster.
     pub cluster: &'a str,
+    /// The Images of ORC.
+    pub images: &'a Available,
 }
 
 impl Machine<'_> {
@@ -385,7 +391,7 @@ pub fn machine(
         flavor_field: place.as_ref().map_or("flavor", Where::flavor_field),
         project: "the cloud".to_owned(),
     };
-    let facts = facts(&spec, infra, mark, &scope, view)?;
+    let facts = facts(&images::of(of.images, &spec), infra, mark, &scope, view)?;
     let tags = infra.map_or(&[][..], |infra| infra.spec.tags.as_slice());
     let desired = desired(&of.name, &spec, tags, &facts, None);
     let plan = machine_plan::plan(&desired, &observed);

@@ -25,8 +25,17 @@ pub struct Problem {
     pub lacks_quota: bool,
     /// [`Kind`] whose list was searched in vain: a newer list may have the resource.
     pub searched: Option<Kind>,
-    /// Namespace and name of the Secret whose change may solve the problem.
-    pub secret: Option<(String, String)>,
+    /// [`Awaited`] object whose change may solve the problem, if no field of the object names that one.
+    pub awaited: Option<Awaited>,
+}
+
+/// Object whose change may solve a problem: namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A Secret.
+    Secret(String, String),
+    /// An Image of ORC.
+    Image(String, String),
 }
 
 impl Problem {
@@ -42,7 +51,7 @@ impl Problem {
             is_announced: false,
             lacks_quota: false,
             searched: None,
-            secret: None,
+            awaited: None,
         }
     }
 
@@ -59,14 +68,21 @@ impl Problem {
             is_announced: false,
             lacks_quota: false,
             searched: None,
-            secret: None,
+            awaited: None,
         }
+    }
+
+    /// Same problem, solved perhaps by a change of this Image of ORC.
+    #[must_use]
+    pub fn of_image(mut self, namespace: &str, name: &str) -> Self {
+        self.awaited = Some(Awaited::Image(namespace.to_owned(), name.to_owned()));
+        self
     }
 
     /// Same problem, solved perhaps by a change of this Secret.
     #[must_use]
     pub fn of_secret(mut self, namespace: &str, name: &str) -> Self {
-        self.secret = Some((namespace.to_owned(), name.to_owned()));
+        self.awaited = Some(Awaited::Secret(namespace.to_owned(), name.to_owned()));
         self
     }
 }

@@ -191,12 +191,9 @@ pub(crate) fn image<'v>(
             });
         }
         ImageParam::ImageRef(image) => {
-            return Err(format!(
-                "image.imageRef {} names an ORC Image, which is not supported yet: use image.id or \
-                 image.filter",
-                image.name
-            )
-            .into());
+            // Its id takes the place of the name as soon as the Image is available.
+            let text = format!("Image {} of ORC (imageRef) is not available", image.name);
+            return Err(text.into());
         }
         ImageParam::Filter(filter) => filter,
     };

@@ -29,9 +29,11 @@ use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
 use crate::failures::{Failures, Unmonitored};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
+use crate::images::{OrcImage, Wanted};
 use crate::index::{Index, Key};
 use crate::options::Options;
-use crate::{cluster, machine, names, pool, server, wake};
+use crate::problem::Awaited;
+use crate::{cluster, images, machine, names, pool, server, wake};
 
 /// The names of the controllers, in logs and metrics.
 const CLUSTERS: &str = "openstackcluster";
@@ -70,6 +72,7 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
             consoles: Consoles::default(),
             failures: Failures::default(),
             unmonitored: Unmonitored::default(),
+            images: Wanted::default(),
             claims: Arc::clone(&claims),
             shutdown: shutdown.clone(),
         })
@@ -95,6 +98,7 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
     let index = Index::new(controller.store(), machine_keys);
     let (of_cluster, of_infra) = (Arc::clone(&index), Arc::clone(&index));
     let of_secret = Arc::clone(&index);
+    let of_image = Arc::clone(&index);
     let changes = wake::machines(ctx.clouds.changes(), Arc::clone(&index));
     let contested = wake::contested(&ctx.claims, Arc::clone(&index));
     let controller = controller
@@ -122,6 +126,9 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
             of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
         })
+        .watches_stream(orc_images(&ctx), move |image| {
+            of_image.find(&Key::Image(namespace(&image), image.name_any()))
+        })
         .watches_stream(ip_claims(&ctx), owner_of::<OpenStackMachine>)
         .reconcile_on(changes)
         .reconcile_on(contested);
@@ -137,8 +144,8 @@ async fn machines(ctx: Arc<Context>, shutdown: CancellationToken) {
         let index = Arc::clone(&index);
         async move {
             let result = machine::reconcile(Arc::clone(&object), ctx).await;
-            if let Some(secret) = awaited(&result) {
-                index.awaits(&object, secret);
+            if let Some(key) = awaited(&result) {
+                index.awaits(&object, key);
             }
             result
         }
@@ -179,6 +186,7 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
     let index = Index::new(controller.store(), cluster_keys);
     let (of_cluster, of_machine) = (Arc::clone(&index), Arc::clone(&index));
     let of_secret = Arc::clone(&index);
+    let of_image = Arc::clone(&index);
     let changes = wake::clusters(ctx.clouds.changes(), Arc::clone(&index));
     let controller = controller
         .watches_stream(
@@ -202,6 +210,9 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
             of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
         })
+        .watches_stream(orc_images(&ctx), move |image| {
+            of_image.find(&Key::Image(namespace(&image), image.name_any()))
+        })
         .watches_stream(ip_claims(&ctx), owner_of::<OpenStackCluster>)
         .reconcile_on(changes)
         .reconcile_on(ctx.claims.clusters.contested());
@@ -217,8 +228,8 @@ async fn clusters(ctx: Arc<Context>, shutdown: CancellationToken) {
         let index = Arc::clone(&index);
         async move {
             let result = cluster::reconcile(Arc::clone(&object), ctx).await;
-            if let Some(secret) = awaited(&result) {
-                index.awaits(&object, secret);
+            if let Some(key) = awaited(&result) {
+                index.awaits(&object, key);
             }
             result
         }
@@ -274,8 +285,8 @@ async fn pools(ctx: Arc<Context>, shutdown: CancellationToken) {
         let index = Arc::clone(&index);
         async move {
             let result = pool::reconcile(Arc::clone(&object), ctx).await;
-            if let Some(secret) = awaited(&result) {
-                index.awaits(&object, secret);
+            if let Some(key) = awaited(&result) {
+                index.awaits(&object, key);
             }
             result
         }
@@ -300,10 +311,14 @@ async fn servers(ctx: Arc<Context>, shutdown: CancellationToken) {
     );
     let index = Index::new(controller.store(), server_keys);
     let of_secret = Arc::clone(&index);
+    let of_image = Arc::clone(&index);
     let changes = wake::servers(ctx.clouds.changes(), Arc::clone(&index));
     let controller = controller
         .watches_stream(secrets(&ctx), move |secret: PartialObjectMeta<Secret>| {
             of_secret.find(&Key::Secret(namespace(&secret), secret.name_any()))
+        })
+        .watches_stream(orc_images(&ctx), move |image| {
+            of_image.find(&Key::Image(namespace(&image), image.name_any()))
         })
         .watches_stream(ip_claims(&ctx), owner_of::<OpenStackServer>)
         .reconcile_on(changes)
@@ -320,8 +335,8 @@ async fn servers(ctx: Arc<Context>, shutdown: CancellationToken) {
         let index = Arc::clone(&index);
         async move {
             let result = server::reconcile(Arc::clone(&object), ctx).await;
-            if let Some(secret) = awaited(&result) {
-                index.awaits(&object, secret);
+            if let Some(key) = awaited(&result) {
+                index.awaits(&object, key);
             }
             result
         }
@@ -368,14 +383,16 @@ fn ip_claims(
     touched_metadata(ctx, "ipaddressclaim")
 }
 
-/// [`Key`] of the Secret whose change may solve a failure: of bootstrap data, or of an OpenStackClusterIdentity, not
-/// named in the object itself.
+/// [`Key`] of the object whose change may solve a failure, not named in the object itself: the Secret of bootstrap data or of
+/// an OpenStackClusterIdentity, or an Image of ORC.
 fn awaited(result: &Result<Action, Error>) -> Option<Key> {
-    match result {
-        Err(Error::Problem(problem)) => problem.secret.clone(),
-        _ => None,
-    }
-    .map(|(namespace, name)| Key::Secret(namespace, name))
+    let Err(Error::Problem(problem)) = result else {
+        return None;
+    };
+    Some(match problem.awaited.clone()? {
+        Awaited::Secret(namespace, name) => Key::Secret(namespace, name),
+        Awaited::Image(namespace, name) => Key::Image(namespace, name),
+    })
 }
 
 /// [`Key`] of the Secret in an [`IdentityRef`] itself.
@@ -389,6 +406,13 @@ fn secrets(
     ctx: &Context,
 ) -> impl Stream<Item = watcher::Result<PartialObjectMeta<Secret>>> + Send + 'static {
     touched_metadata(ctx, "secret")
+}
+
+/// Created, changed or deleted Images of ORC, once an object names one.
+fn orc_images(
+    ctx: &Context,
+) -> impl Stream<Item = watcher::Result<PartialObjectMeta<OrcImage>>> + Send + 'static {
+    images::touched(ctx, touched_metadata(ctx, "image"))
 }
 
 /// Created, changed or deleted objects of a kind, without their content. `name` is the name of the watch in logs.

@@ -18,6 +18,7 @@ use crate::alone;
 use crate::context::{self, Context, Error, FALLBACK, is_managed_elsewhere, namespace};
 use crate::credentials;
 use crate::identity::{Identity, Mark};
+use crate::images;
 use crate::machine::desired::desired;
 use crate::machine::drift;
 use crate::machine::facts::{Scope, facts};
@@ -125,7 +126,8 @@ async fn create(
         flavor_field: "flavor",
         project: format!("cloud {}", work.cloud.session.config().name),
     };
-    let resolve = |observed: &Observed| facts(work.spec, None, work.mark, &scope, &observed.view);
+    let spec = images::named(work.ctx, &namespace(object), work.spec).await?;
+    let resolve = |observed: &Observed| facts(&spec, None, work.mark, &scope, &observed.view);
     let of_view = |view| work.of_view(view);
     let (facts, _) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
     let user_data = match &object.spec.user_data_ref {

@@ -21,6 +21,9 @@ mod credential;
 #[path = "provider/identity.rs"]
 mod identity;
 
+#[path = "provider/images.rs"]
+mod images;
+
 #[path = "provider/invalid.rs"]
 mod invalid;
 

@@ -174,7 +174,11 @@ async fn of_cluster(
     let machines = machines.list(&labelled).await?.items;
     let servers = Api::<OpenStackMachine>::namespaced(client.clone(), namespace);
     let servers = servers.list(&labelled).await?.items;
-    let cluster = objects::Cluster::of(objects, name, machines, servers)?;
+    let mut cluster = objects::Cluster::of(objects, name, machines, servers)?;
+    if cluster.names_images() {
+        let images = provider::available_images(client, namespace).await;
+        cluster.images = images.context("cannot read the Images of ORC")?;
+    }
     let identity = &cluster.infra.spec.identity_ref;
     let inventory = open(config(client, wanted, identity).await?).await?;
     let view = view(&inventory).await.context("cannot read the cloud")?;

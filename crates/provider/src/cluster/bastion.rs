@@ -8,6 +8,7 @@ mod apply;
 pub mod plan;
 pub(super) mod pool;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use api::conditions::{self, Status};
@@ -23,8 +24,9 @@ use super::desired::bastion_spec;
 use super::facts::{Facts, place};
 use super::observed::Observed as OfCluster;
 use crate::context::kept;
-use crate::context::{Context, Error};
+use crate::context::{Context, Error, namespace};
 use crate::identity::{Identity, Mark};
+use crate::images;
 use crate::machine::desired::desired;
 use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs;
@@ -86,7 +88,7 @@ async fn given(
         Err(wait) => return Ok(Err(wait)),
     };
     let address = address.as_ref();
-    let done = applied(work, found, observed, next, address, is_under_way).await;
+    let done = applied(ctx, work, found, observed, (next, address), is_under_way).await;
     Ok(Ok(done?))
 }
 
@@ -113,13 +115,13 @@ pub(super) async fn remove(work: &Work<'_>) -> Result<Option<String>, Problem> {
 
 /// Applies the plan; `is_under_way`: the last reconcile left something to do.
 async fn applied(
+    ctx: &Context,
     work: &Work<'_>,
     found: &Facts,
     observed: OfCluster,
-    next: &OpenStackCluster,
-    pooled: Option<&Given>,
+    (next, pooled): (&OpenStackCluster, Option<&Given>),
     is_under_way: bool,
-) -> Result<(Option<Wanted>, Outcome), Problem> {
+) -> Result<(Option<Wanted>, Outcome), Error> {
     let mut kinds = work.kinds.to_vec();
     let has_volumes = work.cloud.session.has(Service::Volume).await;
     if is_under_way && has_volumes.unwrap_or(false) {
@@ -140,7 +142,8 @@ async fn applied(
         kinds.extend(inputs::kinds(spec, is_new, false));
         let observed = work.observe(&kinds, work.age).await?;
         let of_view = |view| work.of_view(view);
-        let next = (next, pooled);
+        let boots = booted(ctx, next, spec, is_new).await?;
+        let next = (next, &*boots, pooled);
         let resolve = |observed: &OfCluster| resolved(work, found, observed, next, mark);
         let (mut all, observed) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
         let is_given = all.address.as_ref().is_some_and(|it| it.given.is_some());
@@ -196,15 +199,32 @@ fn essence(spec: &OpenStackMachineSpec) -> OpenStackMachineSpec {
     spec
 }
 
+/// The spec of a new server with the id of the Image of ORC that it names. The mark of the bastion is made of the name.
+async fn booted<'s>(
+    ctx: &Context,
+    cluster: &OpenStackCluster,
+    spec: &'s OpenStackMachineSpec,
+    is_new: bool,
+) -> Result<Cow<'s, OpenStackMachineSpec>, Error> {
+    if !is_new {
+        return Ok(Cow::Borrowed(spec));
+    }
+    let named = images::named(ctx, &namespace(cluster), spec).await;
+    named.map_err(|error| match error {
+        Error::Problem(problem) => Error::Problem(of_bastion(problem)),
+        other => other,
+    })
+}
+
 /// [`Wanted`] bastion. References in the spec of an existing server are not looked up.
 fn resolved(
     work: &Work<'_>,
     found: &Facts,
     observed: &OfCluster,
-    (cluster, pooled): (&OpenStackCluster, Option<&Given>),
+    (cluster, spec, pooled): (&OpenStackCluster, &OpenStackMachineSpec, Option<&Given>),
     mark: Mark,
 ) -> Result<Wanted, Problem> {
-    let Some((bastion, spec)) = bastion_spec(&cluster.spec) else {
+    let Some((bastion, _)) = bastion_spec(&cluster.spec) else {
         let text = "the bastion is not enabled";
         return Err(Problem::new(
             Type::Bastion,

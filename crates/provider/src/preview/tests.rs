@@ -75,6 +75,7 @@ fn previewed(failed: &serde_json::Value, is_there: bool) -> Preview {
         failure_domain: Some("az1".to_owned()),
         group: ManagedGroup::Worker,
         cluster: "demo",
+        images: &Available::new(),
     };
     let servers = is_there.then_some(server).into_iter().collect();
     machine(&of, None, cluster, &view(servers)).unwrap()
@@ -150,6 +151,7 @@ fn with_bastion(spec: &serde_json::Value) -> Vec<String> {
         infra: &infra(spec),
         control_plane: &[],
         view: &view,
+        images: &Available::new(),
     };
     let (preview, _) = super::cluster(at).unwrap();
     preview.writes.into_iter().map(|write| write.step).collect()

@@ -76,6 +76,13 @@ impl World {
         world
     }
 
+    /// As [`start`](Self::start), with controllers that have these roles alone.
+    pub(crate) async fn start_as(guard: &testbed::Guard) -> Self {
+        let mut world = Self::open(CloudOptions::default()).await;
+        world.start_with(guard.of(&world.client));
+        world
+    }
+
     /// Another management cluster with the same cloud.
     pub(crate) async fn open_on(other: &World) -> Self {
         let mut world = Self::open(CloudOptions::default()).await;

@@ -7,6 +7,7 @@ use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
 use ipnet::IpNet;
 use kube::ResourceExt;
 use openstack::View;
+use provider::AvailableImages;
 use provider::identity::Identity;
 use provider::preview::{self, Action, Machine, Needs, Preview};
 
@@ -87,6 +88,7 @@ pub(super) fn forecast(cluster: &Cluster, view: &Arc<View>) -> Forecast {
         infra: &cluster.infra,
         control_plane: &control_plane,
         view,
+        images: &cluster.images,
     };
     let label = format!("OpenStackCluster/{}", cluster.infra.name_any());
     let infra = match preview::cluster(at) {
@@ -120,6 +122,7 @@ fn of_machines(
         infra,
         id: preview::identity(infra),
         view,
+        images: &cluster.images,
     };
     for pool in &cluster.pools {
         all.of_pool(pool, forecast, needs);
@@ -132,6 +135,7 @@ struct Machines<'a> {
     infra: &'a OpenStackCluster,
     id: Identity,
     view: &'a Arc<View>,
+    images: &'a AvailableImages,
 }
 
 impl Machines<'_> {
@@ -186,6 +190,7 @@ impl Machines<'_> {
             failure_domain: pool.failure_domain.clone(),
             group: pool.group,
             cluster: self.cluster,
+            images: self.images,
         }
     }
 

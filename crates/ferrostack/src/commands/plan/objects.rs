@@ -6,10 +6,11 @@ use anyhow::Context as _;
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::{self, ContractReference, Machine, MachineDeployment};
 use api::infra::v1beta2::{
-    ManagedGroup, OpenStackCluster, OpenStackMachine, OpenStackMachineTemplate,
+    ImageParam, ManagedGroup, OpenStackCluster, OpenStackMachine, OpenStackMachineTemplate,
 };
 use api::names::{CLONED_FROM_NAME_ANNOTATION, CONTROL_PLANE_LABEL, DEPLOYMENT_NAME_LABEL};
 use kube::ResourceExt;
+use provider::AvailableImages;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -25,6 +26,8 @@ pub(super) struct Cluster {
     pub(super) pools: Vec<Pool>,
     /// Reasons against parts of the plan.
     pub(super) problems: Vec<String>,
+    /// The Images of ORC, if machines or the bastion name one.
+    pub(super) images: AvailableImages,
 }
 
 /// Equal machines of one owner.
@@ -82,6 +85,7 @@ impl Cluster {
             infra,
             pools: Vec::new(),
             problems: Vec::new(),
+            images: AvailableImages::new(),
         };
         for wanted in wanted(objects, &cluster.object)? {
             match there.pool(objects, wanted) {
@@ -90,6 +94,19 @@ impl Cluster {
             }
         }
         Ok(cluster)
+    }
+}
+
+impl Cluster {
+    /// True if machines or the bastion name an Image of ORC.
+    pub(super) fn names_images(&self) -> bool {
+        let bastion = self.infra.spec.bastion.as_ref();
+        let bastion = bastion.and_then(|it| it.spec.as_ref());
+        let pools = self.pools.iter().map(|it| &it.template.spec.template.spec);
+        let machines = self.pools.iter().flat_map(Pool::machines);
+        let all = pools.chain(machines.map(|it| &it.spec)).chain(bastion);
+        all.into_iter()
+            .any(|spec| matches!(spec.image, ImageParam::ImageRef(_)))
     }
 }
 
