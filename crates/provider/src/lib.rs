@@ -54,6 +54,7 @@ mod resolve;
 mod run;
 mod server;
 mod spec;
+mod template;
 mod wake;
 mod words;
 mod zones;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
-use api::infra::v1beta2::{IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{
+    IdentityRef, IdentityType, OpenStackCluster, OpenStackMachine, OpenStackMachineTemplate,
+};
 use api::ipam::v1beta2::{IPAddress, IPAddressClaim, PoolReference};
 use api::k8s_openapi::api::core::v1::Secret;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
@@ -33,13 +35,14 @@ use crate::images::{OrcImage, Wanted};
 use crate::index::{Index, Key};
 use crate::options::Options;
 use crate::problem::Awaited;
-use crate::{cluster, images, machine, names, pool, server, wake};
+use crate::{cluster, images, machine, names, pool, server, template, wake};
 
 /// The names of the controllers, in logs and metrics.
 const CLUSTERS: &str = "openstackcluster";
 const MACHINES: &str = "openstackmachine";
 const SERVERS: &str = "openstackserver";
 const POOLS: &str = "openstackfloatingippool";
+const TEMPLATES: &str = "openstackmachinetemplate";
 
 /// Runs the controllers of OpenStackCluster, OpenStackMachine, OpenStackServer and OpenStackFloatingIPPool until
 /// `shutdown`, and returns after the running reconciles.
@@ -79,12 +82,14 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
     };
     let (of_clusters, of_machines) = (context(CLUSTERS), context(MACHINES));
     let (of_pools, of_servers) = (context(POOLS), context(SERVERS));
+    let of_templates = context(TEMPLATES);
     let (follower, scope) = (of_machines.client.clone(), options.namespace.as_deref());
     tokio::join!(
         clusters(of_clusters, shutdown.clone()),
         machines(of_machines, shutdown.clone()),
         pools(of_pools, shutdown.clone()),
         servers(of_servers, shutdown.clone()),
+        templates(of_templates, shutdown.clone()),
         claims.follow(&follower, scope, &shutdown)
     );
 }
@@ -355,6 +360,23 @@ fn server_keys(object: &OpenStackServer) -> BTreeSet<Key> {
         keys.extend(addresses.map(|address| Key::Address(address.address.clone())));
     }
     keys
+}
+
+async fn templates(ctx: Arc<Context>, shutdown: CancellationToken) {
+    let controller = watch::controller::<OpenStackMachineTemplate>(
+        all(&ctx),
+        config(&ctx.options),
+        reports(&ctx, TEMPLATES, true),
+    );
+    let settings = Settings {
+        name: TEMPLATES,
+        // They change rarely, and all look at the same lists.
+        concurrency: 1,
+        objects: ctx.options.objects.clone(),
+        metrics: ctx.options.metrics.clone(),
+        shutdown,
+    };
+    controller::run(controller, template::reconcile, ctx, settings).await;
 }
 
 /// Pool of a claim or an address.

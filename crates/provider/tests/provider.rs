@@ -72,6 +72,9 @@ mod servers;
 #[path = "provider/subnets.rs"]
 mod subnets;
 
+#[path = "provider/templates.rs"]
+mod templates;
+
 #[path = "provider/trouble.rs"]
 mod trouble;
 

@@ -19,7 +19,7 @@ const FLAGS: &[Idle] = &[
     (
         "openstackmachinetemplate-concurrency",
         Number,
-        "OpenStackMachineTemplates have no controller: nothing is written into their status",
+        "OpenStackMachineTemplates are reconciled one at a time: all look at the same lists",
     ),
     ("kube-api-qps", Number, UNLIMITED),
     ("kube-api-burst", Number, UNLIMITED),
