@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use ipnet::IpNet;
 use kube::ResourceExt;
 use openstack::View;
@@ -77,16 +77,10 @@ pub(super) fn forecast(cluster: &Cluster, view: &Arc<View>) -> Forecast {
         problems: cluster.problems.clone(),
         ..Forecast::default()
     };
-    let control_plane: Vec<OpenStackMachine> = cluster
-        .pools
-        .iter()
-        .filter(|pool| pool.group == ManagedGroup::ControlPlane)
-        .flat_map(|pool| pool.machines().cloned())
-        .collect();
     let at = preview::Place {
         cluster: &cluster.object,
         infra: &cluster.infra,
-        control_plane: &control_plane,
+        control_plane: &cluster.serving,
         view,
         images: &cluster.images,
     };

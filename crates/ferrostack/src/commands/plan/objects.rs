@@ -24,6 +24,8 @@ pub(super) struct Cluster {
     pub(super) infra: OpenStackCluster,
     /// [`Pool`]s, the control plane first.
     pub(super) pools: Vec<Pool>,
+    /// Machines that serve the API, with and without an owner.
+    pub(super) serving: Vec<OpenStackMachine>,
     /// Reasons against parts of the plan.
     pub(super) problems: Vec<String>,
     /// The Images of ORC, if machines or the bastion name one.
@@ -84,6 +86,7 @@ impl Cluster {
             object,
             infra,
             pools: Vec::new(),
+            serving: there.serving(),
             problems: Vec::new(),
             images: AvailableImages::new(),
         };
@@ -166,6 +169,18 @@ struct There {
 }
 
 impl There {
+    /// Machines of the control plane that are not deleted: one that is drained still serves.
+    fn serving(&self) -> Vec<OpenStackMachine> {
+        let machines = self.machines.iter();
+        let of_plane = machines.filter(|it| it.labels().contains_key(CONTROL_PLANE_LABEL));
+        let named = of_plane.filter_map(|machine| {
+            let name = &machine.spec.infrastructure_ref.name;
+            self.servers.iter().find(|it| it.name_any() == *name)
+        });
+        let stay = named.filter(|server| server.metadata.deletion_timestamp.is_none());
+        stay.cloned().collect()
+    }
+
     fn pool(&self, objects: &Objects, wanted: OfOwner) -> anyhow::Result<Pool> {
         let OfOwner {
             owner, template, ..

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use apiserver::ApiServer;
 use clap::Parser as _;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
 use kube::api::PostParams;
 use openstack::inventory::InventoryOptions;
 use openstack::transport::{InProcess, SharedTransport};
@@ -278,4 +279,36 @@ async fn machines_that_exist_stay_leave_or_are_replaced_with_what_differs() {
         4,
         "three, and one more at a time"
     );
+}
+
+#[test]
+fn a_machine_of_the_control_plane_without_an_owner_is_a_member_of_the_load_balancer() {
+    let objects = manifest("m1.small").into_iter().filter_map(|mut object| {
+        object["metadata"]["namespace"] = json!("default");
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        if object["kind"] == "Cluster" {
+            object["spec"]["controlPlaneRef"] = Value::Null;
+        }
+        let key = (text(&object["kind"]), text(&object["metadata"]["name"]));
+        (key.0 != "KubeadmControlPlane").then_some((key, object))
+    });
+    let objects: Objects = objects.collect();
+    let machine = |name: &str, role: &str| {
+        let machine = json!({"metadata": {"name": name, "namespace": "default", "labels": {role: ""}},
+            "spec": {"clusterName": "demo", "bootstrap": {},
+                "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
+                    "kind": "OpenStackMachine", "name": name}}});
+        let server = json!({"metadata": {"name": name, "namespace": "default"},
+            "spec": {"flavor": {"filter": {"name": "m1.small"}}, "image": {"filter": {"name": "i"}}}});
+        let server = serde_json::from_value(server).unwrap();
+        (serde_json::from_value(machine).unwrap(), server)
+    };
+    let all = [
+        machine("alone", "cluster.x-k8s.io/control-plane"),
+        machine("worker", "worker"),
+    ];
+    let (machines, servers) = all.into_iter().unzip();
+    let cluster = objects::Cluster::of(&objects, "demo", machines, servers).unwrap();
+    let serving: Vec<_> = cluster.serving.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(serving, ["alone"]);
 }
