@@ -8,6 +8,14 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::printable;
 
+pub use self::condition_type::Type;
+pub use self::reason::Reason;
+pub use self::vocabulary::{ConditionReason, ConditionType};
+
+mod condition_type;
+mod reason;
+pub(crate) mod vocabulary;
+
 /// Status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -60,9 +68,22 @@ pub struct Verdict {
 
 impl Verdict {
     /// Condition without a message.
-    pub fn new(type_: &'static str, status: impl Into<Status>, reason: impl Into<String>) -> Self {
+    pub fn new(
+        type_: impl ConditionType,
+        status: impl Into<Status>,
+        reason: impl ConditionReason,
+    ) -> Self {
+        Self::from_reported(type_, status, reason.as_str())
+    }
+
+    /// Condition without a message, with a reason that another program has reported.
+    pub fn from_reported(
+        type_: impl ConditionType,
+        status: impl Into<Status>,
+        reason: impl Into<String>,
+    ) -> Self {
         Self {
-            type_,
+            type_: type_.as_str(),
             status: status.into(),
             reason: reason.into(),
             message: String::new(),
@@ -133,17 +154,17 @@ pub fn set(
 }
 
 /// Removes the condition of a type, if present.
-pub fn remove(conditions: &mut Vec<Condition>, type_: &str) {
-    conditions.retain(|c| c.type_ != type_);
+pub fn remove(conditions: &mut Vec<Condition>, type_: impl AsRef<str>) {
+    conditions.retain(|c| c.type_ != type_.as_ref());
 }
 
 /// Condition of a type.
-pub fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|c| c.type_ == type_)
+pub fn find(conditions: &[Condition], type_: impl AsRef<str>) -> Option<&Condition> {
+    conditions.iter().find(|c| c.type_ == type_.as_ref())
 }
 
 /// True if the condition of the type is present and `True`.
-pub fn is_true(conditions: &[Condition], type_: &str) -> bool {
+pub fn is_true(conditions: &[Condition], type_: impl AsRef<str>) -> bool {
     find(conditions, type_).is_some_and(|c| c.status == "True")
 }
 

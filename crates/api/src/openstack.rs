@@ -4,6 +4,7 @@
 //! v1alpha1 is the only version.
 
 pub(crate) mod admission;
+pub mod conditions;
 pub mod crd;
 pub mod operation;
 pub mod v1alpha1;

@@ -7,7 +7,7 @@ fn at(second: i64) -> Timestamp {
 #[test]
 fn the_transition_time_moves_only_with_the_status() {
     let mut list = Vec::new();
-    let ready = |holds: bool, reason: &str| Verdict::new("Ready", holds, reason);
+    let ready = |holds: bool, reason: &str| Verdict::from_reported(Type::Ready, holds, reason);
     assert!(set(&mut list, ready(false, "Waiting"), Some(1), at(1)));
     assert!(set(&mut list, ready(false, "StillWaiting"), Some(1), at(2)));
     assert_eq!(list[0].last_transition_time.0, at(1));
@@ -63,5 +63,22 @@ fn a_message_of_any_length_is_stored_cut_and_without_control_characters() {
     assert!(
         !set(&mut list, verdict(), None, at(2)),
         "the same is no change"
+    );
+}
+
+#[test]
+fn every_word_has_a_meaning_and_is_found_by_its_value() {
+    for type_ in Type::ALL {
+        assert_eq!(Type::parse(type_.as_str()), Some(*type_));
+        assert!(type_.meaning().ends_with('.'), "{type_}");
+    }
+    for reason in Reason::ALL {
+        assert_eq!(Reason::parse(reason.as_str()), Some(*reason));
+        assert!(reason.meaning().ends_with('.'), "{reason}");
+    }
+    assert_eq!(Reason::parse("VpcProvisioningStarted"), None);
+    assert_eq!(
+        Reason::InstanceRetried.meaning(),
+        "Nova had no room for the server, and another one takes its place."
     );
 }
