@@ -1,5 +1,6 @@
 //! Clusters of namespaces: existing ones, an error for a missing one, and a table.
 
+use api::conditions::Type;
 use jiff::Timestamp;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Client, ResourceExt};
@@ -177,7 +178,7 @@ pub fn table(snapshot: &Snapshot, clusters: &[&Item], now: Timestamp, layout: La
             cluster.name().to_owned(),
             text("/status/phase"),
             cluster
-                .condition("Available")
+                .condition(Type::Available)
                 .map(|c| c.status.to_owned())
                 .unwrap_or_default(),
             count(Kind::KubeadmControlPlane),

@@ -5,6 +5,8 @@ pub mod reach;
 
 pub use cause::{Cause, cause};
 
+use api::conditions::{Reason, Type};
+
 use crate::snapshot::{Item, Kind, Snapshot};
 
 /// Message for an object with a status of an earlier spec.
@@ -54,27 +56,31 @@ pub fn pending(snapshot: &Snapshot) -> Vec<Pending> {
 
 /// Cause in the [`Item`] itself: the message of its first condition with a status other than true.
 pub fn waits_for(item: &Item) -> Option<String> {
-    let order: &[&str] = match item.kind {
+    let order: &[Type] = match item.kind {
         Kind::Cluster => &[
-            "TopologyReconciled",
-            "InfrastructureReady",
-            "ControlPlaneAvailable",
-            "Available",
+            Type::TopologyReconciled,
+            Type::InfrastructureReady,
+            Type::ControlPlaneAvailable,
+            Type::Available,
         ],
-        Kind::KubeadmControlPlane => &["CertificatesAvailable", "Initialized", "Available"],
+        Kind::KubeadmControlPlane => &[
+            Type::CertificatesAvailable,
+            Type::Initialized,
+            Type::Available,
+        ],
         Kind::Machine => &[
-            "BootstrapConfigReady",
-            "InfrastructureReady",
-            "NodeReady",
-            "Ready",
+            Type::BootstrapConfigReady,
+            Type::InfrastructureReady,
+            Type::NodeReady,
+            Type::Ready,
         ],
-        Kind::MachineDeployment | Kind::MachineSet => &["Available"],
-        Kind::OpenStackCluster | Kind::OpenStackMachine => &["Ready"],
-        Kind::Other => &["Ready", "Available"],
+        Kind::MachineDeployment | Kind::MachineSet => &[Type::Available],
+        Kind::OpenStackCluster | Kind::OpenStackMachine => &[Type::Ready],
+        Kind::Other => &[Type::Ready, Type::Available],
     };
     order
         .iter()
-        .filter_map(|type_| item.condition(type_))
+        .filter_map(|type_| item.condition(*type_))
         .find(|c| c.status != "True")
         .map(
             |c| match (c.message.lines().next().unwrap_or_default(), c.reason) {
@@ -105,7 +111,7 @@ fn cluster(item: &Item) -> Option<String> {
     if item.is_deleting() {
         return Some("it is being deleted".to_owned());
     }
-    match item.condition("Available") {
+    match item.condition(Type::Available) {
         Some(available) if available.status == "True" => topology(item),
         _ => Some(waits_for(item).unwrap_or_else(|| "it is not Available yet".to_owned())),
     }
@@ -114,19 +120,19 @@ fn cluster(item: &Item) -> Option<String> {
 /// Pending work of the topology of a Cluster, whose other conditions are about the objects before the change. Pauses
 /// and deferred upgrades are intended, and no cause to wait.
 fn topology(item: &Item) -> Option<String> {
-    const TYPE: &str = "TopologyReconciled";
-    const WANTED: [&str; 2] = ["Paused", "MachineDeploymentsUpgradeDeferred"];
+    const TYPE: Type = Type::TopologyReconciled;
+    const WANTED: [Reason; 2] = [Reason::Paused, Reason::MachineDeploymentsUpgradeDeferred];
     if !item.field("/spec/topology").is_object() {
         return None;
     }
     let conditions = item.field("/status/conditions").as_array();
     let mut conditions = conditions.into_iter().flatten();
-    let found = conditions.find(|it| it["type"] == TYPE);
+    let found = conditions.find(|it| it["type"] == TYPE.as_str());
     if is_behind(item, found.and_then(|it| it["observedGeneration"].as_i64())) {
         return Some(NOT_RECONCILED.to_owned());
     }
     let reconciled = item.condition(TYPE)?;
-    match reconciled.status == "True" || WANTED.contains(&reconciled.reason) {
+    match reconciled.status == "True" || WANTED.iter().any(|it| reconciled.reason == *it) {
         true => None,
         false => Some(waits_for(item).unwrap_or_else(|| reconciled.reason.to_owned())),
     }

@@ -152,7 +152,8 @@ impl Item {
     }
 
     /// [`Condition`] of a type.
-    pub fn condition(&self, type_: &str) -> Option<Condition<'_>> {
+    pub fn condition(&self, type_: impl AsRef<str>) -> Option<Condition<'_>> {
+        let type_ = type_.as_ref();
         self.conditions().find(|found| found.type_ == type_)
     }
 

@@ -4,6 +4,7 @@ pub mod cluster;
 pub mod conditions;
 mod paint;
 
+use api::conditions::Type;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use terminal::{Colors, Layout, age, align, cells};
@@ -111,16 +112,16 @@ fn branch(snapshot: &Snapshot, item: &Item, prefix: &str) -> Branch {
 
 /// [`Condition`] that summarises an object, and its type.
 fn summary(item: &Item) -> (&'static str, Option<Condition<'_>>) {
-    let types: &[&str] = match item.kind {
+    let types: &[Type] = match item.kind {
         Kind::Cluster | Kind::KubeadmControlPlane | Kind::MachineDeployment | Kind::MachineSet => {
-            &["Available"]
+            &[Type::Available]
         }
-        Kind::OpenStackCluster | Kind::OpenStackMachine | Kind::Machine => &["Ready"],
-        Kind::Other => &["Available", "Ready"],
+        Kind::OpenStackCluster | Kind::OpenStackMachine | Kind::Machine => &[Type::Ready],
+        Kind::Other => &[Type::Available, Type::Ready],
     };
     let mut found = types
         .iter()
-        .filter_map(|type_| Some((*type_, Some(item.condition(type_)?))));
+        .filter_map(|type_| Some((type_.as_str(), Some(item.condition(*type_)?))));
     found.next().unwrap_or(("", None))
 }
 

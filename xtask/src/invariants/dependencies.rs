@@ -249,8 +249,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "status",
         uses: &["api", "operator", "terminal"],
-        // The reasons of all controllers have a next step.
-        tests_use: &["apiserver", "provider"],
+        tests_use: &["apiserver"],
         never: CLIENTS,
     },
     Rule {

@@ -1,5 +1,7 @@
 //! Reason why an object is not ready, in simple terms, found in the object that causes the delay.
 
+use api::conditions::{Reason, Type};
+
 use crate::readiness::{reach, summary, waits_for};
 use crate::snapshot::{Condition, Item, Kind, Snapshot};
 
@@ -79,7 +81,7 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
             .filter_map(|part| cause(snapshot, part))
             .find(|cause| cause.failing)
     };
-    if is_true(cluster, "Available") {
+    if is_true(cluster, Type::Available) {
         return failing(&[
             Kind::OpenStackCluster,
             Kind::KubeadmControlPlane,
@@ -90,13 +92,13 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
     if let Some(unreached) = reach::cause(snapshot, cluster) {
         return Some(unreached);
     }
-    if !is_true(cluster, "InfrastructureReady")
+    if !is_true(cluster, Type::InfrastructureReady)
         && let Some(infra) = snapshot.infrastructure(cluster)
         && let Some(cause) = cause(snapshot, infra)
     {
         return Some(cause);
     }
-    if !is_true(cluster, "ControlPlaneInitialized")
+    if !is_true(cluster, Type::ControlPlaneInitialized)
         && let Some(plane) = snapshot.control_plane(cluster)
         && let Some(cause) = cause(snapshot, plane)
     {
@@ -107,7 +109,7 @@ fn of_cluster(snapshot: &Snapshot, cluster: &Item) -> Option<Cause> {
 }
 
 fn of_infrastructure(item: &Item) -> Option<Cause> {
-    let Some(ready) = item.condition("Ready") else {
+    let Some(ready) = item.condition(Type::Ready) else {
         return Cause::waiting(match item.kind {
             Kind::OpenStackCluster => "creating the network",
             _ => "not reconciled yet",
@@ -125,7 +127,7 @@ fn of_infrastructure(item: &Item) -> Option<Cause> {
 /// [`Cause`] of an object of another provider, by the fields that the contract of Cluster API requires of all
 /// providers.
 fn of_provider(item: &Item) -> Option<Cause> {
-    let summary = ["Ready", "Available"].into_iter();
+    let summary = [Type::Ready, Type::Available].into_iter();
     let mut summary = summary.filter_map(|type_| item.condition(type_));
     match summary.next() {
         Some(summary) => (summary.status != "True").then(|| of_condition(&summary)),
@@ -138,7 +140,7 @@ fn of_provider(item: &Item) -> Option<Cause> {
 }
 
 fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
-    if is_true(plane, "Available") && has_all(plane) {
+    if is_true(plane, Type::Available) && has_all(plane) {
         return None;
     }
     // Its machines fail, too, and cannot be replaced before that.
@@ -156,7 +158,7 @@ fn of_control_plane(snapshot: &Snapshot, plane: &Item) -> Option<Cause> {
     if let Some(blocked) = blocked(plane) {
         return Some(blocked);
     }
-    if !is_true(plane, "Initialized") {
+    if !is_true(plane, Type::Initialized) {
         return Cause::waiting(match machines.is_empty() {
             true => "waiting for the network and the load balancer",
             false => "waiting for the first control plane node",
@@ -176,20 +178,20 @@ fn of_deployment(snapshot: &Snapshot, deployment: &Item) -> Option<Cause> {
     if blocked.is_some() || failing.is_some() {
         return blocked.or(failing);
     }
-    if is_true(deployment, "Available") && has_all(deployment) {
+    if is_true(deployment, Type::Available) && has_all(deployment) {
         return None;
     }
     counted(deployment).or_else(|| of_conditions(deployment))
 }
 
 fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
-    if is_true(machine, "Ready") && machine.field("/status/phase") == "Running" {
+    if is_true(machine, Type::Ready) && machine.field("/status/phase") == "Running" {
         return None;
     }
     if unremediated(machine).is_some() {
         return unreplaced(snapshot, machine);
     }
-    if let Some(infra) = machine.condition("InfrastructureReady")
+    if let Some(infra) = machine.condition(Type::InfrastructureReady)
         && infra.status != "True"
         && is_failure(infra.reason)
     {
@@ -205,7 +207,7 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
     let is_cluster_of_machine = |cluster: &&Item| machine.belongs_to(cluster);
     if waits_for_init
         && let Some(cluster) = snapshot.of_kind(Kind::Cluster).find(is_cluster_of_machine)
-        && !is_true(cluster, "ControlPlaneInitialized")
+        && !is_true(cluster, Type::ControlPlaneInitialized)
     {
         return Cause::waiting("waiting for the first control plane node");
     }
@@ -214,7 +216,7 @@ fn of_machine(snapshot: &Snapshot, machine: &Item) -> Option<Cause> {
 
 /// [`Condition`] of a control plane whose etcd has lost its quorum.
 pub fn lost_quorum(item: &Item) -> Option<Condition<'_>> {
-    let found = item.condition("EtcdRecovered")?;
+    let found = item.condition(Type::EtcdRecovered)?;
     (found.status == "False").then_some(found)
 }
 
@@ -223,7 +225,9 @@ pub fn recovery(item: &Item) -> Option<Cause> {
     let found = lost_quorum(item)?;
     Some(Cause {
         text: summary(found.message),
-        failing: !["DeletingLostMachines", "WaitingForEtcd"].contains(&found.reason),
+        failing: ![Reason::DeletingLostMachines, Reason::WaitingForEtcd]
+            .iter()
+            .any(|it| found.reason == *it),
     })
 }
 
@@ -232,9 +236,9 @@ pub fn unremediated(machine: &Item) -> Option<Condition<'_>> {
     if machine.kind != Kind::Machine || machine.is_deleting() {
         return None;
     }
-    let is_false = |type_: &str| machine.condition(type_).filter(|it| it.status == "False");
-    is_false("HealthCheckSucceeded")?;
-    is_false("OwnerRemediated").or_else(|| is_false("ExternallyRemediated"))
+    let is_false = |type_: Type| machine.condition(type_).filter(|it| it.status == "False");
+    is_false(Type::HealthCheckSucceeded)?;
+    is_false(Type::OwnerRemediated).or_else(|| is_false(Type::ExternallyRemediated))
 }
 
 /// [`Cause`] of the delayed replacement of a machine after a failed health check, or after a preflight check of its
@@ -259,7 +263,7 @@ pub fn blocked_set<'a>(snapshot: &'a Snapshot, machine: &Item) -> Option<&'a Ite
 /// passes.
 pub fn remediation(machine: &Item) -> Option<Cause> {
     let found = unremediated(machine)?;
-    if found.reason == "WaitingForRemediation" {
+    if found.reason == Reason::WaitingForRemediation {
         return Cause::waiting("failed its health check, and is being replaced");
     }
     let held = held_back(machine, &summary(found.message));
@@ -270,7 +274,7 @@ pub fn remediation(machine: &Item) -> Option<Cause> {
 }
 
 fn held_back(machine: &Item, why: &str) -> Cause {
-    let health = machine.condition("HealthCheckSucceeded");
+    let health = machine.condition(Type::HealthCheckSucceeded);
     let health = health.map(|it| summary(it.message)).unwrap_or_default();
     let health = match health.as_str() {
         "" => String::new(),
@@ -308,7 +312,7 @@ pub fn passes(message: &str) -> bool {
 
 /// [`Cause`] of an object that may not create or delete machines: a failure, unless the reason passes by itself.
 pub fn blocked(item: &Item) -> Option<Cause> {
-    let types = ["RollingOut", "ScalingUp"].into_iter();
+    let types = [Type::RollingOut, Type::ScalingUp].into_iter();
     let mut conditions = types.filter_map(|type_| item.condition(type_));
     let (_, why) =
         conditions.find_map(|condition| condition.message.split_once("is blocked because:"))?;
@@ -330,7 +334,7 @@ pub fn blocked(item: &Item) -> Option<Cause> {
 }
 
 fn deleting(item: &Item) -> Option<Cause> {
-    let deleting = item.condition("Deleting");
+    let deleting = item.condition(Type::Deleting);
     let message = deleting
         .map(|deleting| deleting.message)
         .unwrap_or_default();
@@ -375,7 +379,7 @@ fn has_all(item: &Item) -> bool {
     counted(item).is_none()
 }
 
-pub(super) fn is_true(item: &Item, type_: &str) -> bool {
+pub(crate) fn is_true(item: &Item, type_: Type) -> bool {
     item.condition(type_).is_some_and(|c| c.status == "True")
 }
 

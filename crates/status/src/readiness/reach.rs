@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use api::conditions::Type;
 use ipnet::IpNet;
 
 use super::Cause;
@@ -12,10 +13,10 @@ use crate::snapshot::{Condition, Item, Kind, Snapshot};
 /// [`Condition`] of the connection to a cluster whose control plane machine exists, and whose API server has never
 /// answered at its address in the cluster's own subnets.
 pub fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition<'a>> {
-    if cluster.kind != Kind::Cluster || is_true(cluster, "ControlPlaneInitialized") {
+    if cluster.kind != Kind::Cluster || is_true(cluster, Type::ControlPlaneInitialized) {
         return None;
     }
-    let probe = cluster.condition("RemoteConnectionProbe")?;
+    let probe = cluster.condition(Type::RemoteConnectionProbe)?;
     let tried = probe.status == "False"
         && probe.message.contains("not established yet")
         && !probe.message.contains("not tried yet");
@@ -30,7 +31,7 @@ pub fn unreached<'a>(snapshot: &Snapshot, cluster: &'a Item) -> Option<Condition
     let is_inside = subnets.any(|cidr| cidr.parse::<IpNet>().is_ok_and(|net| net.contains(&host)));
     let mut machines = snapshot.belonging(cluster, Kind::Machine);
     let has_machine =
-        machines.any(|it| it.is_control_plane_machine() && is_true(it, "InfrastructureReady"));
+        machines.any(|it| it.is_control_plane_machine() && is_true(it, Type::InfrastructureReady));
     (is_inside && has_machine).then_some(probe)
 }
 

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use api::conditions::Type;
 use serde::Serialize;
 
 use super::Branch;
@@ -151,16 +152,16 @@ fn conditions(item: &Item, wanted: &[Selector]) -> Vec<Row> {
 
 /// Status of a condition of this type in a healthy object.
 pub fn good(type_: &str) -> &'static str {
-    const NEGATIVE: [&str; 7] = [
-        "Deleting",
-        "Paused",
-        "RollingOut",
-        "Remediating",
-        "ScalingUp",
-        "ScalingDown",
-        "Updating",
+    const NEGATIVE: [Type; 7] = [
+        Type::Deleting,
+        Type::Paused,
+        Type::RollingOut,
+        Type::Remediating,
+        Type::ScalingUp,
+        Type::ScalingDown,
+        Type::Updating,
     ];
-    if NEGATIVE.contains(&type_) {
+    if NEGATIVE.iter().any(|it| type_ == *it) {
         "False"
     } else {
         "True"

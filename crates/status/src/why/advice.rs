@@ -3,6 +3,7 @@
 mod reasons;
 mod words;
 
+use api::conditions::Reason;
 use kube::ResourceExt;
 
 use super::chain::{Chain, End, Finding};
@@ -100,7 +101,9 @@ impl Case<'_> {
                     where the Service could be deleted, is gone. The network is deleted after it"
                 .to_owned();
         }
-        if self.finding.reason == "IdentityShared" || detail.contains("several objects have it") {
+        if self.finding.reason == Reason::IdentityShared
+            || detail.contains("several objects have it")
+        {
             return self.of_copies();
         }
         if detail.starts_with("its finalizers are") {

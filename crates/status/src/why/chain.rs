@@ -1,10 +1,11 @@
 //! Chain from an unready object to the last cause: each object waits for the next.
 
+use api::conditions::{Reason, Type};
 use kube::ResourceExt;
 
 use crate::readiness::cause::{
-    blocked, blocked_set, cause, is_failure, is_paused, lost_quorum, recovery, remediation,
-    unremediated, without_conditions,
+    blocked, blocked_set, cause, is_failure, is_paused, is_true, lost_quorum, recovery,
+    remediation, unremediated, without_conditions,
 };
 use crate::readiness::reach::{self, unreached};
 use crate::readiness::summary;
@@ -229,8 +230,8 @@ impl<'a> Walk<'a> {
         }
         // The first of these has to be there for all that follows.
         for (done, role) in [
-            ("InfrastructureReady", Role::Infrastructure),
-            ("ControlPlaneInitialized", Role::ControlPlane),
+            (Type::InfrastructureReady, Role::Infrastructure),
+            (Type::ControlPlaneInitialized, Role::ControlPlane),
         ] {
             let waits = !is_true(cluster, done);
             if let Some(step) = waits.then(|| self.referred(cluster, role)).flatten() {
@@ -285,9 +286,9 @@ impl<'a> Walk<'a> {
         let plane = self.snapshot.control_plane(cluster);
         let of_plane = item.is_control_plane_machine()
             || plane.is_some_and(|plane| plane.label() == item.label() || item.is_owned_by(plane));
-        let closed = !is_true(cluster, "InfrastructureReady")
+        let closed = !is_true(cluster, Type::InfrastructureReady)
             || unreached(self.snapshot, cluster).is_some()
-            || (!of_plane && !is_true(cluster, "ControlPlaneInitialized"));
+            || (!of_plane && !is_true(cluster, Type::ControlPlaneInitialized));
         (closed && self.is_new(cluster)).then_some(cluster)
     }
 
@@ -308,10 +309,10 @@ impl<'a> Walk<'a> {
             return Some(Step::To(failing));
         }
         let parts = [
-            ("BootstrapConfigReady", Role::Bootstrap),
-            ("InfrastructureReady", Role::Infrastructure),
+            (Type::BootstrapConfigReady, Role::Bootstrap),
+            (Type::InfrastructureReady, Role::Infrastructure),
         ];
-        let mut waiting = parts.iter().filter(|(done, _)| !is_true(machine, done));
+        let mut waiting = parts.iter().filter(|(done, _)| !is_true(machine, *done));
         let part = waiting.find_map(|(_, role)| self.referred(machine, *role));
         part.or_else(|| self.unreached(machine).map(Step::To))
     }
@@ -338,7 +339,7 @@ impl<'a> Walk<'a> {
         let is_bootstrap = bootstrap.is_some_and(|it| it.label() == part.label());
         // The infrastructure needs the bootstrap data first.
         let first =
-            bootstrap.filter(|_| !is_bootstrap && !is_true(machine, "BootstrapConfigReady"));
+            bootstrap.filter(|_| !is_bootstrap && !is_true(machine, Type::BootstrapConfigReady));
         self.pick(first.into_iter()).or_else(|| self.gate(machine))
     }
 }
@@ -351,23 +352,19 @@ fn stands_alone(item: &Item) -> bool {
     })
 }
 
-fn is_true(item: &Item, type_: &str) -> bool {
-    item.condition(type_).is_some_and(|it| it.status == "True")
-}
-
 fn deleting(item: &Item) -> Finding {
-    let condition = item.condition("Deleting");
+    let condition = item.condition(Type::Deleting);
     let message = condition.map(|it| without_conditions(&summary(it.message)).to_owned());
     let since = item.object.metadata.deletion_timestamp.as_ref();
     let finalizers = item.object.finalizers();
     let held = || format!("its finalizers are {}", finalizers.join(", "));
     let detail = message.filter(|it| !it.is_empty());
     let reason = condition.map(|it| it.reason);
-    let reason = reason.filter(|it| !["", "NotDeleting"].contains(it));
+    let reason = reason.filter(|it| !it.is_empty() && *it != Reason::NotDeleting);
     Finding {
         since: since.map(|it| it.0.to_string()),
         detail: detail.or_else(|| (!finalizers.is_empty()).then(held)),
-        reason: reason.unwrap_or("Deleting").to_owned(),
+        reason: reason.unwrap_or(Reason::Deleting.as_str()).to_owned(),
         ..Finding::of(item.label(), "is being deleted")
     }
 }
@@ -408,28 +405,30 @@ pub(super) fn condition(item: &Item) -> Option<Condition<'_>> {
     if let Some(found) = lost_quorum(item).or_else(|| unremediated(item)) {
         return Some(found);
     }
-    let order: &[&str] = match item.kind {
-        Kind::Cluster => &["InfrastructureReady", "ControlPlaneInitialized"],
+    let order: &[Type] = match item.kind {
+        Kind::Cluster => &[Type::InfrastructureReady, Type::ControlPlaneInitialized],
         Kind::Machine => &[
-            "BootstrapConfigReady",
-            "InfrastructureReady",
-            "NodeReady",
-            "NodeHealthy",
+            Type::BootstrapConfigReady,
+            Type::InfrastructureReady,
+            Type::NodeReady,
+            Type::NodeHealthy,
         ],
         _ => &[],
     };
-    let ordered = order.iter().filter_map(|type_| item.condition(type_));
-    let summaries = ["Ready", "Available"];
+    let ordered = order.iter().filter_map(|type_| item.condition(*type_));
+    let is_summary = |found: &Condition<'_>| {
+        [Type::Ready, Type::Available]
+            .iter()
+            .any(|it| found.type_ == *it)
+    };
     let all: Vec<Condition<'_>> = item.conditions().collect();
     let bad = |found: &&Condition<'_>| good(found.type_) == "True" && found.status != "True";
     let special: Vec<Condition<'_>> = ordered
         .chain(all.iter().copied())
-        .filter(|found| bad(&found) && !summaries.contains(&found.type_))
+        .filter(|found| bad(&found) && !is_summary(found))
         .collect();
     let failing = special.iter().find(|found| is_failure(found.reason));
-    let summary = all
-        .iter()
-        .find(|found| bad(found) && summaries.contains(&found.type_));
-    let summary = summary.or_else(|| all.iter().find(|found| summaries.contains(&found.type_)));
+    let summary = all.iter().find(|found| bad(found) && is_summary(found));
+    let summary = summary.or_else(|| all.iter().find(|found| is_summary(found)));
     failing.or_else(|| special.first()).or(summary).copied()
 }

@@ -1,5 +1,7 @@
 //! Next step by the reason of a condition. Every reason given by a controller of this program has a next step.
 
+use api::conditions::Reason;
+
 use super::Case;
 use super::words::list;
 use crate::readiness::cause::{blocked_set, lost_quorum, passes};
@@ -7,52 +9,53 @@ use crate::snapshot::{Item, Kind};
 use crate::why::chain::UNREACHED;
 
 /// Reasons of states that end by themselves.
-pub(super) const PASSING: [&str; 27] = [
-    "ClusterUpgrading",
-    "Creating",
-    "Deleting",
-    "DeletingLostMachines",
-    "DeletingNode",
-    "DeletionCompleted",
-    "InstanceNotReady",
-    "MachineDeleting",
-    "MachineDeploymentsCreatePending",
-    "Provisioning",
-    "Remediating",
-    "RollingOut",
-    "ScalingDown",
-    "ScalingUp",
-    "WaitingForBootstrapData",
-    "WaitingForBootstrapDeletion",
-    "WaitingForCloud",
-    "WaitingForClusterInfrastructure",
-    "WaitingForControlPlaneDeletion",
-    "WaitingForDeletion",
-    "WaitingForEtcd",
-    "WaitingForInfrastructureDeletion",
-    "WaitingForMachineDeletion",
-    "WaitingForMinReadySeconds",
-    "WaitingForServicesAndVolumes",
-    "WaitingForWorkersDeletion",
-    "WaitingForWorkloadCluster",
+pub(super) const PASSING: [Reason; 28] = [
+    Reason::CannotBeRemediated,
+    Reason::ClusterUpgrading,
+    Reason::Creating,
+    Reason::Deleting,
+    Reason::DeletingLostMachines,
+    Reason::DeletingNode,
+    Reason::DeletionCompleted,
+    Reason::InstanceNotReady,
+    Reason::MachineDeleting,
+    Reason::MachineDeploymentsCreatePending,
+    Reason::Provisioning,
+    Reason::Remediating,
+    Reason::RollingOut,
+    Reason::ScalingDown,
+    Reason::ScalingUp,
+    Reason::WaitingForBootstrapData,
+    Reason::WaitingForBootstrapDeletion,
+    Reason::WaitingForCloud,
+    Reason::WaitingForClusterInfrastructure,
+    Reason::WaitingForControlPlaneDeletion,
+    Reason::WaitingForDeletion,
+    Reason::WaitingForEtcd,
+    Reason::WaitingForInfrastructureDeletion,
+    Reason::WaitingForMachineDeletion,
+    Reason::WaitingForMinReadySeconds,
+    Reason::WaitingForServicesAndVolumes,
+    Reason::WaitingForWorkersDeletion,
+    Reason::WaitingForWorkloadCluster,
 ];
 
 /// Reasons that only sum up other conditions, or other objects, in a bad state.
-pub(super) const SUMS: [&str; 14] = [
-    "AvailableUnknown",
-    "HealthUnknown",
-    "NotAvailable",
-    "NotHealthy",
-    "NotInitialized",
-    "NotReady",
-    "NotSet",
-    "NotUpToDate",
-    "ReadyUnknown",
-    "RefVersionsNotUpToDate",
-    "RollingOutUnknown",
-    "ScalingDownUnknown",
-    "ScalingUpUnknown",
-    "UpToDateUnknown",
+pub(super) const SUMS: [Reason; 14] = [
+    Reason::AvailableUnknown,
+    Reason::HealthUnknown,
+    Reason::NotAvailable,
+    Reason::NotHealthy,
+    Reason::NotInitialized,
+    Reason::NotReady,
+    Reason::NotSet,
+    Reason::NotUpToDate,
+    Reason::ReadyUnknown,
+    Reason::RefVersionsNotUpToDate,
+    Reason::RollingOutUnknown,
+    Reason::ScalingDownUnknown,
+    Reason::ScalingUpUnknown,
+    Reason::UpToDateUnknown,
 ];
 
 /// Preflight checks of MachineSets, each with words that identify its messages where its name is missing.
@@ -73,9 +76,15 @@ fn preflight_check(message: &str) -> Option<&'static str> {
 impl Case<'_> {
     /// Next step by the reason; `None` for a reason of another provider.
     pub(super) fn of_reason(&self) -> Option<String> {
-        let reason = self.finding.reason.as_str();
-        self.of_preflight_check()
-            .or_else(|| PASSING.contains(&reason).then(|| self.passing()))
+        if let Some(step) = self.of_preflight_check() {
+            return Some(step);
+        }
+        if self.finding.reason == UNREACHED {
+            return Some(Self::of_unreached());
+        }
+        let reason = Reason::parse(&self.finding.reason)?;
+        let passing = PASSING.contains(&reason).then(|| self.passing());
+        passing
             .or_else(|| self.of_spec(reason))
             .or_else(|| self.of_cloud(reason))
             .or_else(|| self.of_server(reason))
@@ -117,15 +126,15 @@ impl Case<'_> {
         ))
     }
 
-    fn of_spec(&self, reason: &str) -> Option<String> {
+    fn of_spec(&self, reason: Reason) -> Option<String> {
         let label = self.last.label();
         Some(match reason {
-            "InvalidMachineSpec" => format!(
+            Reason::InvalidMachineSpec => format!(
                 "make a template without the mistake, and name it in {}",
                 self.creator()
             ),
-            "InvalidClusterSpec" => format!("correct the spec of {label}"),
-            "DependencyFailed" => {
+            Reason::InvalidClusterSpec => format!("correct the spec of {label}"),
+            Reason::DependencyFailed => {
                 let see = list(self.detail()).map(|command| format!(" (what there is: {command})"));
                 format!(
                     "create in the cloud what is missing{}, or name another {}",
@@ -133,25 +142,25 @@ impl Case<'_> {
                     self.in_spec()
                 )
             }
-            "IdentityShared" => self.of_copies(),
-            "IdentityUnknown" => format!(
+            Reason::IdentityShared => self.of_copies(),
+            Reason::IdentityUnknown => format!(
                 "see the annotations of {label}: without its identity nothing of it is touched"
             ),
-            "AdoptionRefused" => format!(
+            Reason::AdoptionRefused => format!(
                 "`{program} adopt cluster NAME --dry-run` lists the resources with their evidence: make clear what contradicts, and the provider looks again",
                 program = self.commands.program
             ),
-            "WaitingForOwner" => format!(
+            Reason::WaitingForOwner => format!(
                 "nothing is done for {label} before a Cluster or Machine that refers to it is its owner: create that object, or correct its reference"
             ),
-            "DoesNotExist" => {
+            Reason::DoesNotExist => {
                 "create what does not exist, or correct the reference to it".to_owned()
             }
-            "Deleted" => format!(
+            Reason::Deleted => format!(
                 "it was deleted while {label} needs it, and is not created again: {}",
                 self.replacement()
             ),
-            "InternalError" => format!(
+            Reason::InternalError => format!(
                 "a request of a controller failed, and is repeated by itself; if that lasts, see the log of `{program} up` or `{program} manager`",
                 program = self.commands.program
             ),
@@ -159,7 +168,7 @@ impl Case<'_> {
         })
     }
 
-    fn of_cloud(&self, reason: &str) -> Option<String> {
+    fn of_cloud(&self, reason: Reason) -> Option<String> {
         let label = self.last.label();
         let again = "it is then tried again by itself";
         let of_network = |command: &str| {
@@ -168,41 +177,41 @@ impl Case<'_> {
             )
         };
         Some(match reason {
-            "OpenStackAuthenticationFailed" => format!(
+            Reason::OpenStackAuthenticationFailed => format!(
                 "correct the credentials in the Secret that spec.identityRef of {label} names, or see whether the cloud answers"
             ),
-            "OpenStackError" => format!(
+            Reason::OpenStackError => format!(
                 "see whether the service of the cloud that it names answers: openstack catalog list; {again}"
             ),
-            "NetworkCreateFailed" => of_network("network list"),
-            "SubnetCreateFailed" => of_network("subnet list"),
-            "RouterCreateFailed" => of_network("router list"),
-            "SecurityGroupCreateFailed" => of_network("security group list"),
-            "APIEndpointConfigFailed" => {
+            Reason::NetworkCreateFailed => of_network("network list"),
+            Reason::SubnetCreateFailed => of_network("subnet list"),
+            Reason::RouterCreateFailed => of_network("router list"),
+            Reason::SecurityGroupCreateFailed => of_network("security group list"),
+            Reason::APIEndpointConfigFailed => {
                 of_network("loadbalancer list; openstack floating ip list")
             }
-            "FloatingIPError" => format!(
+            Reason::FloatingIPError => format!(
                 "name a floating IP of the project that nothing uses in spec.apiServerFloatingIP of {label}, or none (openstack floating ip list); {again}"
             ),
-            "MaxIPsReached" => format!(
+            Reason::MaxIPsReached => format!(
                 "raise spec.maxIPs of the OpenStackFloatingIPPool, or delete IPAddressClaims that nobody needs: {}",
                 self.kubectl("get ipaddressclaims")
             ),
-            "UnableToFindNetwork" => format!(
+            Reason::UnableToFindNetwork => format!(
                 "name a network in spec.floatingIPNetwork of the OpenStackFloatingIPPool (openstack network list --external); {again}"
             ),
-            "WaitingForIPAMProvider" => format!(
+            Reason::WaitingForIPAMProvider => format!(
                 "see whether the pool that the claim names exists, and whether the program that answers its claims runs: {}",
                 self.kubectl("get ipaddressclaims -o yaml")
             ),
-            "LoadBalancerMemberError" => format!(
+            Reason::LoadBalancerMemberError => format!(
                 "see the load balancer of the API server (openstack loadbalancer status show ID); {again} once it is ACTIVE"
             ),
-            "PortCreateFailed" | "PortUpdateFailed" => format!(
+            Reason::PortCreateFailed | Reason::PortUpdateFailed => format!(
                 "see what Neutron refuses, and correct that in the cloud or {}; {again}",
                 self.in_spec()
             ),
-            "VolumeCreateFailed" => format!(
+            Reason::VolumeCreateFailed => format!(
                 "see what Cinder refuses (openstack volume list), and correct that in the cloud or {}; {again}",
                 self.in_spec()
             ),
@@ -210,21 +219,22 @@ impl Case<'_> {
         })
     }
 
-    fn of_server(&self, reason: &str) -> Option<String> {
+    fn of_server(&self, reason: Reason) -> Option<String> {
         Some(match reason {
-            "InstanceCreateFailed" => format!(
+            Reason::InstanceCreateFailed => format!(
                 "see what Nova refuses, and correct that in the cloud, after which it is tried again by itself, or {}",
                 self.in_spec()
             ),
-            "InstanceDeleteFailed" => format!(
+            Reason::InstanceDeleteFailed => format!(
                 "see what Nova says to it: openstack server show {}; the deletion is repeated by itself",
                 self.server()
             ),
-            "InstanceRetried" => "nothing: another server follows by itself, where two annotations say (ferrostack docs retries); free some room in the cloud".to_owned(),
-            "InstanceStateError" | "InstanceDeleted" | "InstanceNotFound" | "NodeDeleted" => {
-                self.replacement()
-            }
-            "BootstrapFailed" => format!(
+            Reason::InstanceRetried => "nothing: another server follows by itself, where two annotations say (ferrostack docs retries); free some room in the cloud".to_owned(),
+            Reason::InstanceStateError
+            | Reason::InstanceDeleted
+            | Reason::InstanceNotFound
+            | Reason::NodeDeleted => self.replacement(),
+            Reason::BootstrapFailed => format!(
                 "see the console of the server: openstack console log show {}",
                 self.server()
             ),
@@ -232,7 +242,13 @@ impl Case<'_> {
         })
     }
 
-    fn of_node(&self, reason: &str) -> Option<String> {
+    fn of_unreached() -> String {
+        "have a floating IP (spec.apiServer.enableFloatingIP and spec.enableExternalNetwork of the OpenStackCluster; in v1beta1 disableAPIServerFloatingIP \
+         and disableExternalNetwork), or run the manager where it reaches that network; a cluster on the simulated cloud is reached by floating IPs alone"
+            .to_owned()
+    }
+
+    fn of_node(&self, reason: Reason) -> Option<String> {
         let kubeconfig = || {
             format!(
                 "{} get kubeconfig{} -n {} {}",
@@ -243,33 +259,34 @@ impl Case<'_> {
             )
         };
         Some(match reason {
-            UNREACHED => {
-                "have a floating IP (spec.apiServer.enableFloatingIP and spec.enableExternalNetwork of the OpenStackCluster; in v1beta1 disableAPIServerFloatingIP \
-                 and disableExternalNetwork), or run the manager where it reaches that network; a cluster on the simulated cloud is reached by floating IPs alone"
-                    .to_owned()
-            }
-            "NodeDoesNotExist" if passes(self.detail()) && !self.waits_for_its_node() => {
+            Reason::NodeDoesNotExist if passes(self.detail()) && !self.waits_for_its_node() => {
                 self.waiting()
             }
-            "NodeDoesNotExist" => format!(
+            Reason::NodeDoesNotExist => format!(
                 "a machine joins some minutes after its server has started. If it does not, see the console of the server: openstack console log show {}; and whether {}",
                 self.server(),
                 self.cloud_controller_manager()
             ),
-            "ConnectionDown" | "InspectionFailed" | "NodeInspectionFailed" | "ProbeFailed" => {
+            Reason::ConnectionDown
+            | Reason::InspectionFailed
+            | Reason::NodeInspectionFailed
+            | Reason::ProbeFailed => {
                 format!(
                     "see whether the API server of the workload cluster answers: {}",
                     kubeconfig()
                 )
             }
-            "NodeNotReady" | "NodeNotHealthy" | "NodeHealthUnknown" | "NodeReadyUnknown" => {
+            Reason::NodeNotReady
+            | Reason::NodeNotHealthy
+            | Reason::NodeHealthUnknown
+            | Reason::NodeReadyUnknown => {
                 format!(
                     "see the kubelet of the Node: kubectl describe node, with the kubeconfig of {}; if it does not come back, {}",
                     kubeconfig(),
                     self.replacement()
                 )
             }
-            "Failed" => format!(
+            Reason::Failed => format!(
                 "see the log of the Pod in the namespace kube-system, with the kubeconfig of {}",
                 kubeconfig()
             ),
@@ -283,34 +300,36 @@ impl Case<'_> {
     }
 
     /// Next step by the finding of a health check, and by the obstacle to the replacement.
-    fn of_health_check(&self, reason: &str) -> Option<String> {
+    fn of_health_check(&self, reason: Reason) -> Option<String> {
         let detail = self.detail();
         Some(match reason {
-            "HasRemediateAnnotation" | "NodeStartupTimeout" | "UnhealthyMachine"
-            | "UnhealthyNode" => format!(
+            Reason::HasRemediateAnnotation
+            | Reason::NodeStartupTimeout
+            | Reason::UnhealthyMachine
+            | Reason::UnhealthyNode => format!(
                 "its MachineHealthCheck decides when it is replaced, and says in its condition RemediationAllowed why it is not: {}",
                 self.kubectl("get machinehealthcheck -o yaml")
             ),
-            "TooManyUnhealthy" | "RemediationRestricted" => {
+            Reason::TooManyUnhealthy => {
                 "mend machines until as few are unhealthy as spec.remediation.triggerIf of the MachineHealthCheck allows, or change that"
                     .to_owned()
             }
-            "WaitingForRemediation" => self.waiting(),
-            "RemediationDeferred" if passes(detail) => self.waiting(),
-            "RemediationDeferred" if detail.contains("only control plane machine") => format!(
+            Reason::WaitingForRemediation => self.waiting(),
+            Reason::RemediationDeferred if passes(detail) => self.waiting(),
+            Reason::RemediationDeferred if detail.contains("only control plane machine") => format!(
                 "repair its server (openstack console log show {}), or have more control plane machines first: {}",
                 self.server(),
                 self.kubectl(&format!("scale {} --replicas 3", self.creator().to_lowercase()))
             ),
-            "RemediationDeferred" if detail.contains("maxRetry") => format!(
+            Reason::RemediationDeferred if detail.contains("maxRetry") => format!(
                 "find out why its replacements fail, too; then delete it: {}",
                 self.kubectl(&format!("delete machine {}", self.machine_name()))
             ),
-            "RemediationDeferred" => format!(
+            Reason::RemediationDeferred => format!(
                 "mend what its message names, after which it is replaced by itself; the state of the others: {}",
                 self.show_conditions_of("Machine")
             ),
-            "RemediationTemplateNotFound" | "RemediationRequestCreationFailed" => {
+            Reason::RemediationTemplateNotFound | Reason::RemediationRequestCreationFailed => {
                 "create what spec.remediation.templateRef of the MachineHealthCheck names, or remove the field: the owner of the machine then replaces it"
                     .to_owned()
             }
@@ -318,7 +337,7 @@ impl Case<'_> {
         })
     }
 
-    fn of_deletion_step(&self, reason: &str) -> Option<String> {
+    fn of_deletion_step(&self, reason: Reason) -> Option<String> {
         let of_hook = |prefix: &str| {
             format!(
                 "whoever has set the hook has to remove its annotation. If that program is gone: {} {prefix}.delete.hook.machine.cluster.x-k8s.io/NAME-",
@@ -326,22 +345,24 @@ impl Case<'_> {
             )
         };
         Some(match reason {
-            "WaitingForPreDrainHook" => of_hook("pre-drain"),
-            "WaitingForPreTerminateHook" => of_hook("pre-terminate"),
-            "DrainingNode" => "see which Pods do not leave the Node; a timeout is set by spec.deletion.nodeDrainTimeoutSeconds of the Machine, and \
+            Reason::WaitingForPreDrainHook => of_hook("pre-drain"),
+            Reason::WaitingForPreTerminateHook => of_hook("pre-terminate"),
+            Reason::DrainingNode => "see which Pods do not leave the Node; a timeout is set by spec.deletion.nodeDrainTimeoutSeconds of the Machine, and \
                  a MachineDrainRule leaves Pods out"
                 .to_owned(),
-            "WaitingForVolumeDetach" => "see the VolumeAttachments of the workload cluster and the log of its CSI driver; a timeout is set by \
+            Reason::WaitingForVolumeDetach => "see the VolumeAttachments of the workload cluster and the log of its CSI driver; a timeout is set by \
                  spec.deletion.nodeVolumeDetachTimeoutSeconds of the Machine"
                 .to_owned(),
             _ => return None,
         })
     }
 
-    fn of_control_plane(&self, reason: &str) -> Option<String> {
+    fn of_control_plane(&self, reason: Reason) -> Option<String> {
         match reason {
-            "QuorumLost" | "SurvivorNotNamed" | "SurvivorRefused" => self.of_recovery(),
-            "Blocked" => Some(format!(
+            Reason::QuorumLost | Reason::SurvivorNotNamed | Reason::SurvivorRefused => {
+                self.of_recovery()
+            }
+            Reason::Blocked => Some(format!(
                 "mend what its message names: until then no control plane machine is created or deleted. The state of all: {}",
                 self.show_conditions_of("Machine")
             )),
@@ -349,22 +370,22 @@ impl Case<'_> {
         }
     }
 
-    fn of_topology(&self, reason: &str) -> Option<String> {
+    fn of_topology(&self, reason: Reason) -> Option<String> {
         let cluster = self.cluster();
         Some(match reason {
-            "ReconcileFailed" => format!(
+            Reason::ReconcileFailed => format!(
                 "correct spec.topology of Cluster/{cluster}, its ClusterClass or the template that the message names; what a change would do: {} topology plan",
                 self.commands.program
             ),
-            "ClusterClassNotReconciled" | "VariableDiscoveryFailed" => format!(
+            Reason::ClusterClassNotReconciled | Reason::VariableDiscoveryFailed => format!(
                 "see the conditions of the ClusterClass that spec.topology.classRef names: {}",
                 self.kubectl("get clusterclass -o yaml")
             ),
-            "MachineDeploymentsUpgradeDeferred" => format!(
+            Reason::MachineDeploymentsUpgradeDeferred => format!(
                 "the upgrade is deferred by the annotation topology.cluster.x-k8s.io/defer-upgrade in spec.topology.workers: remove it there: {}",
                 self.kubectl(&format!("edit cluster {cluster}"))
             ),
-            "NotApplied" | "WrongSecretType" => {
+            Reason::NotApplied | Reason::WrongSecretType => {
                 "correct the ConfigMap or Secret that the ClusterResourceSet names; it is then applied by itself"
                     .to_owned()
             }
@@ -392,8 +413,8 @@ impl Case<'_> {
             Some(step.replace("kubectl annotate", &self.kubectl("annotate")))
         };
         let steps: Vec<String> = found.message.lines().filter_map(step).collect();
-        let when = match self.finding.reason.as_str() {
-            "QuorumLost" => "if the lost machines are gone for good, ",
+        let when = match Reason::parse(&self.finding.reason) {
+            Some(Reason::QuorumLost) => "if the lost machines are gone for good, ",
             _ => "",
         };
         Some(format!("{when}{}", steps.join("; then ")))

@@ -1,5 +1,6 @@
 mod page;
 
+use api::conditions::Reason;
 use serde_json::json;
 
 use super::*;
@@ -85,145 +86,44 @@ fn the_next_step_follows_from_the_words_of_the_cloud_and_the_reason() {
 }
 
 /// Reasons of conditions that are as they should be, and of a pause, which is no condition's matter.
-const GOOD: [&str; 10] = [
-    "NotDeleting",
-    "NotPaused",
-    "NotRemediating",
-    "NotRollingOut",
-    "NotScalingDown",
-    "NotScalingUp",
-    "OpenStackAuthenticationSucceeded",
-    "Paused",
-    "Ready",
-    "ResourcesApplied",
+const GOOD: [Reason; 31] = [
+    Reason::Applied,
+    Reason::Available,
+    Reason::DataSecretProvided,
+    Reason::HealthCheckSucceeded,
+    Reason::Healthy,
+    Reason::Initialized,
+    Reason::NoInfrastructure,
+    Reason::NoReplicas,
+    Reason::NoWorkers,
+    Reason::NodeHealthy,
+    Reason::NodeReady,
+    Reason::NotDeleting,
+    Reason::NotPaused,
+    Reason::NotRemediating,
+    Reason::NotRollingOut,
+    Reason::NotScalingDown,
+    Reason::NotScalingUp,
+    Reason::OpenStackAuthenticationSucceeded,
+    Reason::Paused,
+    Reason::ProbeSucceeded,
+    Reason::Ready,
+    Reason::ReconcileSucceeded,
+    Reason::Reconciled,
+    Reason::Recovered,
+    Reason::RefVersionsUpToDate,
+    Reason::RemediationAllowed,
+    Reason::Running,
+    Reason::Set,
+    Reason::Skipped,
+    Reason::UpToDate,
+    Reason::VariablesReady,
 ];
 
-/// The first text literal of some code.
-fn literal(code: &str) -> Option<&str> {
-    code.split('"').nth(1)
-}
-
-/// The arguments of a call up to the end of the third one, without those of calls in them.
-fn third_argument(call: &str) -> Option<(&str, &str)> {
-    let mut depth = 0;
-    let ends = call.char_indices().filter(|(_, letter)| {
-        match letter {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            _ => {}
-        }
-        (*letter == ',' && depth == 0) || depth < 0
-    });
-    let ends: Vec<usize> = ends.map(|(at, _)| at).take(3).collect();
-    let [first, second, third] = ends[..] else {
-        return None;
-    };
-    Some((
-        call[first + 1..second].trim(),
-        call[second + 1..third].trim(),
-    ))
-}
-
-/// The reasons in the code of a crate that a condition has which is not as it should be.
-fn reasons_in(directory: &std::path::Path, found: &mut std::collections::BTreeSet<String>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        if path.is_dir() {
-            reasons_in(&path, found);
-            continue;
-        }
-        if !name.ends_with(".rs") || name == "tests.rs" {
-            continue;
-        }
-        let text = std::fs::read_to_string(&path).unwrap();
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for call in code.split("Verdict::new(").skip(1) {
-            if let Some((status, reason)) = third_argument(call)
-                && status != "true"
-                && !status.ends_with("Status::True")
-                && reason.starts_with('"')
-            {
-                found.extend(literal(reason).map(str::to_owned));
-            }
-        }
-        // Where the reason comes from another place than the condition.
-        for marker in [
-            "bad: \"",
-            "unknown: \"",
-            "cause(\"",
-            "lasting(\n",
-            "Progress::Wait(\n",
-            "Progress::Wait(\"",
-        ] {
-            for rest in code.split(marker).skip(1) {
-                let after = match marker.ends_with('"') {
-                    true => rest.split('"').next(),
-                    false => literal(rest),
-                };
-                found.extend(after.map(str::to_owned));
-            }
-        }
-        let words = code.split('"').skip(1);
-        let plain = |word: &&str| word.chars().all(|letter| letter.is_ascii_alphanumeric());
-        let waiting = words
-            .filter(|word| word.starts_with("WaitingFor"))
-            .filter(plain);
-        found.extend(waiting.map(str::to_owned));
-    }
-}
-
 /// Every reason that a controller of this program gives to a condition that is not as it should be.
-fn all_reasons() -> Vec<String> {
-    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .unwrap();
-    let mut found: std::collections::BTreeSet<String> = [
-        // Those that the code of the crates names apart from their conditions.
-        "Blocked",
-        "ClusterClassNotReconciled",
-        "ClusterUpgrading",
-        "ConnectionDown",
-        "DeletingLostMachines",
-        "DeletionCompleted",
-        "DrainingNode",
-        "InternalError",
-        "MachineDeploymentsCreatePending",
-        "MachineDeploymentsUpgradeDeferred",
-        "NodeInspectionFailed",
-        "NodeNotHealthy",
-        "NodeNotReady",
-        "NotApplied",
-        "QuorumLost",
-        "ReconcileFailed",
-        "RemediationRequestCreationFailed",
-        "RemediationTemplateNotFound",
-        "SurvivorNotNamed",
-        "SurvivorRefused",
-        "WrongSecretType",
-    ]
-    .map(str::to_owned)
-    .into();
-    for name in ["clusterapi", "topology"] {
-        reasons_in(&crates.join(name).join("src"), &mut found);
-    }
-    let of_provider = provider::reason::Reason::ALL.iter();
-    found.extend(of_provider.map(|reason| reason.as_str().to_owned()));
-    // Other texts are messages.
-    let is_word = |it: &str| it.starts_with(|first: char| first.is_ascii_uppercase());
-    let is_reason =
-        |it: &str| is_word(it) && it.chars().all(|letter| letter.is_ascii_alphanumeric());
-    found.retain(|reason| is_reason(reason) && !GOOD.contains(&reason.as_str()));
-    for read in [
-        "UnhealthyNode",
-        "WaitingForPreDrainHook",
-        "ClusterUpgrading",
-        "InstanceStateError",
-    ] {
-        assert!(found.contains(read), "the code is read: {found:?}");
-    }
-    assert!(found.len() > 70, "the code is read: {found:?}");
-    found.into_iter().collect()
+fn all_reasons() -> impl Iterator<Item = Reason> {
+    let all = Reason::ALL.iter().copied();
+    all.filter(|reason| !GOOD.contains(reason))
 }
 
 /// The advice about a reason in a condition of an object of this kind.
@@ -274,7 +174,7 @@ fn every_reason_of_our_controllers_has_a_next_step() {
             Kind::KubeadmControlPlane,
             Kind::Machine,
         ] {
-            let advice = advice_of(kind, &reason, "it is broken");
+            let advice = advice_of(kind, reason.as_str(), "it is broken");
             assert!(
                 !advice.contains("see its events"),
                 "{reason} of a {kind:?}: {advice}"
@@ -282,7 +182,7 @@ fn every_reason_of_our_controllers_has_a_next_step() {
             assert!(!advice.trim().is_empty(), "{reason} of a {kind:?}");
             let is_idle = advice.starts_with("nothing, it goes on by itself");
             let ends =
-                reasons::PASSING.contains(&reason.as_str()) || reason == "WaitingForRemediation";
+                reasons::PASSING.contains(&reason) || reason == Reason::WaitingForRemediation;
             assert_eq!(is_idle, ends, "{reason} of a {kind:?}: {advice}");
         }
     }
@@ -293,11 +193,11 @@ fn what_only_sums_up_goes_on_by_itself_when_its_message_waits() {
     for reason in reasons::SUMS {
         let waiting = advice_of(
             Kind::Machine,
-            reason,
+            reason.as_str(),
             "Waiting for the Cluster's infrastructure",
         );
         assert!(waiting.starts_with("nothing"), "{reason}: {waiting}");
-        let broken = advice_of(Kind::Machine, reason, "no such thing");
+        let broken = advice_of(Kind::Machine, reason.as_str(), "no such thing");
         assert!(
             broken.contains("--show-conditions Machine/it"),
             "{reason}: {broken}"

@@ -1,5 +1,7 @@
 //! Next step by messages of clouds and kubelets, for any reason of the condition.
 
+use api::conditions::Reason;
+
 use super::Case;
 use crate::snapshot::{Item, Kind};
 
@@ -68,7 +70,7 @@ impl Case<'_> {
             ));
         }
         // A Node that has not joined has no providerID for other reasons, too.
-        let waits_for_node = self.finding.reason == "NodeDoesNotExist";
+        let waits_for_node = self.finding.reason == Reason::NodeDoesNotExist;
         if !waits_for_node && has(&["uninitialized", "cloud provider", "providerid"]) {
             return Some(format!("see whether {}", self.cloud_controller_manager()));
         }
