@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{Machine, VersionCount};
 use api::kube::ResourceExt;
 use api::version::Version;
@@ -26,7 +26,7 @@ pub(crate) struct Counts {
 
 /// Counts `machines`.
 pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
-    let count = |type_: &str| {
+    let count = |type_: Type| {
         number(
             machines
                 .iter()
@@ -36,9 +36,9 @@ pub(crate) fn of(machines: &[Arc<Machine>]) -> Counts {
     };
     Counts {
         replicas: number(machines.len()),
-        ready: count("Ready"),
-        available: count("Available"),
-        up_to_date: count("UpToDate"),
+        ready: count(Type::Ready),
+        available: count(Type::Available),
+        up_to_date: count(Type::UpToDate),
     }
 }
 
@@ -64,21 +64,21 @@ pub(crate) fn versions(machines: &[Arc<Machine>]) -> Option<Vec<VersionCount>> {
 /// `MachinesReady`, aggregated from `Ready` of the [`Machine`]s.
 pub(crate) fn machines_ready(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
-        good: "Ready",
-        bad: "NotReady",
-        unknown: "ReadyUnknown",
+        good: Reason::Ready,
+        bad: Reason::NotReady,
+        unknown: Reason::ReadyUnknown,
     };
-    joined("MachinesReady", "Ready", machines, reasons)
+    joined(Type::MachinesReady, Type::Ready, machines, reasons)
 }
 
 /// `MachinesUpToDate`, aggregated from `UpToDate` of the [`Machine`]s.
 pub(crate) fn machines_up_to_date(machines: &[Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
-        good: "UpToDate",
-        bad: "NotUpToDate",
-        unknown: "UpToDateUnknown",
+        good: Reason::UpToDate,
+        bad: Reason::NotUpToDate,
+        unknown: Reason::UpToDateUnknown,
     };
-    joined("MachinesUpToDate", "UpToDate", machines, reasons)
+    joined(Type::MachinesUpToDate, Type::UpToDate, machines, reasons)
 }
 
 /// `ScalingUp` and `ScalingDown`, from the existing and desired numbers of machines; `hindrances` are lists of the
@@ -93,12 +93,15 @@ pub(crate) fn scaling(there: i32, wanted: i32, hindrances: [&str; 2]) -> [Verdic
     };
     let [of_creation, of_deletion] = hindrances;
     let up = match there < wanted {
-        true => Verdict::new("ScalingUp", true, "ScalingUp").because(text("up", of_creation)),
-        false => Verdict::new("ScalingUp", false, "NotScalingUp"),
+        true => {
+            Verdict::new(Type::ScalingUp, true, Reason::ScalingUp).because(text("up", of_creation))
+        }
+        false => Verdict::new(Type::ScalingUp, false, Reason::NotScalingUp),
     };
     let down = match there > wanted {
-        true => Verdict::new("ScalingDown", true, "ScalingDown").because(text("down", of_deletion)),
-        false => Verdict::new("ScalingDown", false, "NotScalingDown"),
+        true => Verdict::new(Type::ScalingDown, true, Reason::ScalingDown)
+            .because(text("down", of_deletion)),
+        false => Verdict::new(Type::ScalingDown, false, Reason::NotScalingDown),
     };
     [up, down]
 }
@@ -108,16 +111,16 @@ pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     let sick: Vec<_> = machines
         .iter()
         .filter(|machine| {
-            let found = conditions::find(machine.conditions(), "OwnerRemediated");
+            let found = conditions::find(machine.conditions(), Type::OwnerRemediated);
             found.is_some_and(|found| found.status == "False")
         })
         .map(|machine| machine.name_any())
         .collect();
     if sick.is_empty() {
-        return Verdict::new("Remediating", false, "NotRemediating");
+        return Verdict::new(Type::Remediating, false, Reason::NotRemediating);
     }
     let names: Vec<_> = sick.iter().map(String::as_str).collect();
-    Verdict::new("Remediating", true, "Remediating").because(format!(
+    Verdict::new(Type::Remediating, true, Reason::Remediating).because(format!(
         "* Machines {}: to be replaced",
         summary::some_of(&names)
     ))
@@ -126,8 +129,8 @@ pub(crate) fn remediating(machines: &[Arc<Machine>]) -> Verdict {
 /// `Deleting`, with a message about the remaining objects.
 pub(crate) fn deleting(is_deleting: bool, waiting_for: &str) -> Verdict {
     match is_deleting {
-        true => Verdict::new("Deleting", true, "Deleting").because(waiting_for),
-        false => Verdict::new("Deleting", false, "NotDeleting"),
+        true => Verdict::new(Type::Deleting, true, Reason::Deleting).because(waiting_for),
+        false => Verdict::new(Type::Deleting, false, Reason::NotDeleting),
     }
 }
 
@@ -136,9 +139,9 @@ pub(crate) fn number(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-fn joined(type_: &'static str, from: &str, machines: &[Arc<Machine>], reasons: Reasons) -> Verdict {
+fn joined(type_: Type, from: Type, machines: &[Arc<Machine>], reasons: Reasons) -> Verdict {
     if machines.is_empty() {
-        return Verdict::new(type_, Status::True, "NoReplicas");
+        return Verdict::new(type_, Status::True, Reason::NoReplicas);
     }
     let names: Vec<_> = machines.iter().map(|machine| machine.name_any()).collect();
     let objects = names

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use operator::retry::{Retry, When, is_conflict};
@@ -11,7 +11,7 @@ use operator::words::chain;
 use tracing::warn;
 
 /// Condition of the object, set from the first problem on. Upstream has no such condition.
-pub(crate) const TYPE: &str = "Reconciled";
+pub(crate) const TYPE: Type = Type::Reconciled;
 
 /// Failures and waits.
 #[derive(Debug)]
@@ -44,9 +44,9 @@ impl<E: Error + Retry + 'static> Duties<E> {
     pub(crate) fn verdict(&self, before: &[Condition]) -> Option<Verdict> {
         let failed: Vec<_> = self.failed.iter().filter_map(reported).collect();
         let reason = if failed.is_empty() {
-            "Blocked"
+            Reason::Blocked
         } else {
-            "InternalError"
+            Reason::InternalError
         };
         let lines: Vec<_> = failed
             .into_iter()
@@ -55,7 +55,7 @@ impl<E: Error + Retry + 'static> Duties<E> {
             .collect();
         if lines.is_empty() {
             conditions::find(before, TYPE)?;
-            return Some(Verdict::new(TYPE, true, "Reconciled"));
+            return Some(Verdict::new(TYPE, true, Reason::Reconciled));
         }
         Some(Verdict::new(TYPE, false, reason).because(lines.join("\n")))
     }

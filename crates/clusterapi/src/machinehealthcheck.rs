@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions;
+use api::conditions::{self, Type};
 use api::core::v1beta2::{Cluster, MachineHealthCheck};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
@@ -155,7 +155,7 @@ async fn targets(
                     .any(|name| machine.annotations().contains_key(*name))
         });
     // Before the initialization, no API server has Nodes.
-    let initialized = conditions::is_true(cluster.conditions(), "ControlPlaneInitialized");
+    let initialized = conditions::is_true(cluster.conditions(), Type::ControlPlaneInitialized);
     let nodes = if initialized {
         runner.remote.nodes(&key)?
     } else {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use api::conditions;
+use api::conditions::{self, Type};
 use api::core::v1beta2::{Machine, MachineSet};
 use api::kube::ResourceExt;
 use api::kube::api::ObjectMeta;
@@ -249,5 +249,5 @@ fn waits_for_remediation(machine: &Machine) -> bool {
     let is_false = |type_| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
     };
-    is_false("HealthCheckSucceeded") && is_false("OwnerRemediated")
+    is_false(Type::HealthCheckSucceeded) && is_false(Type::OwnerRemediated)
 }

@@ -5,11 +5,11 @@
 
 use std::error::Error;
 
-use api::conditions;
+use api::conditions::{self, Reason, Type};
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::kube::{Resource, ResourceExt};
-use operator::events::Type;
+use operator::events;
 
 use crate::{Context, duties, pause};
 
@@ -19,14 +19,19 @@ pub(crate) const WAITING: &str = "Waiting for ";
 /// Event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct News {
-    type_: Type,
+    type_: events::Type,
     reason: String,
     action: &'static str,
     note: String,
 }
 
 impl News {
-    fn new(type_: Type, reason: &str, action: &'static str, note: impl Into<String>) -> Self {
+    fn new(
+        type_: events::Type,
+        reason: &str,
+        action: &'static str,
+        note: impl Into<String>,
+    ) -> Self {
         Self {
             type_,
             reason: reason.to_owned(),
@@ -83,11 +88,11 @@ impl News {
     }
 
     pub(crate) fn normal(reason: &str, action: &'static str, note: impl Into<String>) -> Self {
-        Self::new(Type::Normal, reason, action, note)
+        Self::new(events::Type::Normal, reason, action, note)
     }
 
     pub(crate) fn warning(reason: &str, action: &'static str, note: impl Into<String>) -> Self {
-        Self::new(Type::Warning, reason, action, note)
+        Self::new(events::Type::Warning, reason, action, note)
     }
 }
 
@@ -150,8 +155,8 @@ pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
         before,
         after,
         &[
-            ("InfrastructureReady", "Provision"),
-            ("ControlPlaneAvailable", "Initialize"),
+            (Type::InfrastructureReady, "Provision"),
+            (Type::ControlPlaneAvailable, "Initialize"),
         ],
     ));
     news
@@ -172,24 +177,28 @@ pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&st
         before,
         after,
         &[
-            ("BootstrapConfigReady", "Bootstrap"),
-            ("InfrastructureReady", "Provision"),
-            ("NodeHealthy", "Watch"),
+            (Type::BootstrapConfigReady, "Bootstrap"),
+            (Type::InfrastructureReady, "Provision"),
+            (Type::NodeHealthy, "Watch"),
         ],
     ));
     news
 }
 
 /// Reasons of `Deleting` up to the end of the drain.
-const UNDRAINED: [&str; 4] = ["", "NotDeleting", "WaitingForPreDrainHook", "DrainingNode"];
+const UNDRAINED: [Reason; 3] = [
+    Reason::NotDeleting,
+    Reason::WaitingForPreDrainHook,
+    Reason::DrainingNode,
+];
 
 fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
     let reason = |machine: &Machine| {
-        let found = conditions::find(machine.conditions(), "Deleting");
+        let found = conditions::find(machine.conditions(), Type::Deleting);
         found.map_or(String::new(), |found| found.reason.clone())
     };
     let message = |machine: &Machine| {
-        let found = conditions::find(machine.conditions(), "Deleting");
+        let found = conditions::find(machine.conditions(), Type::Deleting);
         found.map_or(String::new(), |found| found.message.clone())
     };
     let (was, is) = (reason(before), reason(after));
@@ -200,9 +209,10 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
         .and_then(|status| status.deletion.as_ref());
     let drained = drain.is_some_and(|times| times.node_drain_start_time.is_some());
     let mut news = Vec::new();
-    let undrained = |reason: &str| UNDRAINED.contains(&reason);
+    let undrained =
+        |reason: &str| reason.is_empty() || UNDRAINED.iter().any(|it| reason == it.as_str());
     // `Deleting` is the reason of an error, after which the step is repeated.
-    if drained && undrained(&was) && !undrained(&is) && is != "Deleting" {
+    if drained && undrained(&was) && !undrained(&is) && is != Reason::Deleting {
         news.push(match given_up {
             None => {
                 let note = format!("Node {node} is drained");
@@ -218,7 +228,10 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
         });
     }
     const HELD: &str = "cannot be evicted";
-    if is == "DrainingNode" && message(after).contains(HELD) && !message(before).contains(HELD) {
+    if is == Reason::DrainingNode
+        && message(after).contains(HELD)
+        && !message(before).contains(HELD)
+    {
         let held: Vec<_> = message(after)
             .lines()
             .filter(|line| line.contains(HELD))
@@ -227,11 +240,11 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
         let note = format!("Node {node} is not drained: {}", held.join("; "));
         news.push(News::warning("FailedDrainNode", "Drain", note));
     }
-    if was == "WaitingForVolumeDetach" && is != was && is != "Deleting" {
+    if was == Reason::WaitingForVolumeDetach && is != was && is != Reason::Deleting {
         let note = format!("The volumes of Node {node} are detached");
         news.push(News::normal("NodeVolumesDetached", "Detach", note));
     }
-    if is == "DeletingNode" && was != is {
+    if is == Reason::DeletingNode && was != is {
         news.push(News::warning("FailedDeleteNode", "Delete", message(after)));
     }
     news
@@ -240,7 +253,7 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
 /// Events of a [`MachineDeployment`].
 pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeployment) -> Vec<News> {
     let (before, after) = (before.conditions(), after.conditions());
-    let reason = match conditions::is_true(after, "RollingOut") {
+    let reason = match conditions::is_true(after, Type::RollingOut) {
         true => "RolloutBlocked",
         false => "ScaleUpBlocked",
     };
@@ -253,10 +266,10 @@ pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeploymen
 
 /// Begin and end of a rollout.
 pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News> {
-    let rolls = |list| conditions::is_true(list, "RollingOut");
+    let rolls = |list| conditions::is_true(list, Type::RollingOut);
     match (rolls(before), rolls(after)) {
         (false, true) => {
-            let found = conditions::find(after, "RollingOut")?;
+            let found = conditions::find(after, Type::RollingOut)?;
             // The obstacles, if there are any, have an event of their own.
             let lines = found.message.lines();
             let lines = lines.take_while(|line| !line.starts_with("Th"));
@@ -280,7 +293,10 @@ pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -
         return None;
     }
     let passes = lines.iter().all(|line| line.starts_with(WAITING));
-    let type_ = if passes { Type::Normal } else { Type::Warning };
+    let type_ = match passes {
+        true => events::Type::Normal,
+        false => events::Type::Warning,
+    };
     let note = lines.join("; ");
     Some(News::new(type_, reason, "CreateMachine", note))
 }
@@ -289,7 +305,7 @@ pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -
 pub(crate) const BLOCKED: &str = "is blocked because:";
 
 fn obstacles(list: &[Condition]) -> Option<&Condition> {
-    let types = ["RollingOut", "ScalingUp", "ScalingDown"].iter();
+    let types = [Type::RollingOut, Type::ScalingUp, Type::ScalingDown].into_iter();
     let mut found = types.filter_map(|type_| conditions::find(list, type_));
     found.find(|found| found.message.contains(BLOCKED))
 }
@@ -307,7 +323,7 @@ pub(crate) fn list_of_obstacles(message: &str) -> Vec<&str> {
 pub(crate) fn failure(
     before: &[Condition],
     after: &[Condition],
-    type_: &str,
+    type_: Type,
     action: &'static str,
 ) -> Option<News> {
     let is = conditions::find(after, type_)?;
@@ -328,11 +344,11 @@ pub(crate) fn failure(
 fn failures(
     before: &[Condition],
     after: &[Condition],
-    conditions: &[(&str, &'static str)],
+    conditions: &[(Type, &'static str)],
 ) -> Vec<News> {
     let news = conditions
         .iter()
-        .filter_map(|(type_, action)| failure(before, after, type_, action));
+        .filter_map(|(type_, action)| failure(before, after, *type_, action));
     let mut news: Vec<_> = news.collect();
     if news.is_empty() {
         news.extend(of_duties(before, after));

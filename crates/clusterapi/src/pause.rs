@@ -1,6 +1,6 @@
 //! Paused objects, exempt from reconciles.
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::Cluster;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
@@ -8,7 +8,7 @@ use api::kube::{Resource, ResourceExt};
 use api::names::PAUSED_ANNOTATION;
 
 /// Condition type `Paused`.
-pub(crate) const PAUSED: &str = "Paused";
+pub(crate) const PAUSED: Type = Type::Paused;
 
 /// Reason for the pause of an object of a paused [`Cluster`].
 pub(crate) const OF_CLUSTER: &str = "Cluster spec.paused is set to true";
@@ -34,8 +34,8 @@ pub(crate) fn reason<K: Resource<DynamicType = ()>>(
 /// Condition `Paused`; false without a reason.
 pub(crate) fn verdict(reason: Option<&str>) -> Verdict {
     match reason {
-        Some(why) => Verdict::new(PAUSED, true, "Paused").because(why),
-        None => Verdict::new(PAUSED, false, "NotPaused"),
+        Some(why) => Verdict::new(PAUSED, true, Reason::Paused).because(why),
+        None => Verdict::new(PAUSED, false, Reason::NotPaused),
     }
 }
 

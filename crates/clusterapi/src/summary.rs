@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{ConditionGate, Polarity};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -23,18 +23,18 @@ pub(crate) struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// `True` is good; a missing condition is unknown.
-    pub(crate) fn positive(type_: &'a str) -> Self {
+    pub(crate) fn positive(type_: Type) -> Self {
         Self {
-            type_,
+            type_: type_.as_str(),
             polarity: Polarity::Positive,
             optional: false,
         }
     }
 
     /// `False` is good; a missing condition is ignored.
-    pub(crate) fn negative(type_: &'a str) -> Self {
+    pub(crate) fn negative(type_: Type) -> Self {
         Self {
-            type_,
+            type_: type_.as_str(),
             polarity: Polarity::Negative,
             optional: true,
         }
@@ -62,16 +62,16 @@ impl<'a> Part<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reasons {
     /// For `True`.
-    pub(crate) good: &'static str,
+    pub(crate) good: Reason,
     /// For `False`.
-    pub(crate) bad: &'static str,
+    pub(crate) bad: Reason,
     /// For `Unknown`.
-    pub(crate) unknown: &'static str,
+    pub(crate) unknown: Reason,
 }
 
 /// Combines `parts` of the `conditions` of one object to a [`Condition`] of type `type_`.
 pub(crate) fn summarize(
-    type_: &'static str,
+    type_: Type,
     conditions: &[Condition],
     parts: &[Part<'_>],
     reasons: Reasons,
@@ -95,8 +95,8 @@ pub(crate) fn summarize(
 /// Combines the [`Condition`] `from` of several objects, given with their names, to a condition of type `type_`. `kind`
 /// is the kind of the objects, such as `Machine`.
 pub(crate) fn aggregate<'a>(
-    type_: &'static str,
-    from: &str,
+    type_: Type,
+    from: Type,
     objects: impl IntoIterator<Item = (&'a str, &'a [Condition])>,
     kind: &'a str,
     reasons: Reasons,
@@ -111,7 +111,7 @@ pub(crate) fn aggregate<'a>(
 /// Same for a condition with `True` as the reported status, such as `ScalingUp`: the result is `True` if one object
 /// has `True`. `reasons` are for `False`, `True` and unknown, in the order of goodness.
 pub(crate) fn aggregate_of_changes(
-    type_: &'static str,
+    type_: Type,
     members: Vec<Member<'_>>,
     reasons: Reasons,
 ) -> Verdict {
@@ -138,7 +138,7 @@ pub(crate) struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// Object with these [`Condition`]s; `from` is the aggregated one.
-    pub(crate) fn of(kind: &'a str, name: &'a str, list: &[Condition], from: &str) -> Self {
+    pub(crate) fn of(kind: &'a str, name: &'a str, list: &[Condition], from: Type) -> Self {
         let condition = conditions::find(list, from)
             .map(|found| (Status::parse(&found.status), line_of(found)));
         Self {
@@ -153,7 +153,7 @@ impl<'a> Member<'a> {
 const MESSAGES: usize = 3;
 
 /// Worst status, and a text with the most frequent reports first: bad ones, and then unknown ones.
-fn merged(members: Vec<Member<'_>>, from: &str, polarity: Polarity) -> (Status, String) {
+fn merged(members: Vec<Member<'_>>, from: Type, polarity: Polarity) -> (Status, String) {
     let (mut bad, mut unknown) = (Groups::new(), Groups::new());
     for member in members {
         let (status, text) = member.condition.unwrap_or_else(|| {
@@ -261,7 +261,7 @@ fn worse(a: Status, b: Status) -> Status {
     }
 }
 
-fn verdict(type_: &'static str, status: Status, reasons: Reasons) -> Verdict {
+fn verdict(type_: Type, status: Status, reasons: Reasons) -> Verdict {
     let reason = match status {
         Status::True => reasons.good,
         Status::False => reasons.bad,

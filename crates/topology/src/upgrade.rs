@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::Verdict;
+use api::conditions::{Reason, Type, Verdict};
 use api::core::v1beta2::Topology;
 use api::version::Version;
 
@@ -267,9 +267,9 @@ fn is_deferred(topology: &Topology, name: &str) -> bool {
 
 /// Returns the condition `TopologyReconciled`, with upstream's reasons.
 pub fn verdict(decisions: &Decisions, topology: &Topology, plane: Option<&Plane>) -> Verdict {
-    let type_ = "TopologyReconciled";
+    let type_ = Type::TopologyReconciled;
     if !decisions.in_progress && decisions.not_created.is_empty() {
-        return Verdict::new(type_, true, "ReconcileSucceeded");
+        return Verdict::new(type_, true, Reason::ReconcileSucceeded);
     }
     let kind = plane.map_or("The control plane", |plane| plane.kind.as_str());
     let mut lines = Vec::new();
@@ -315,9 +315,9 @@ pub fn verdict(decisions: &Decisions, topology: &Topology, plane: Option<&Plane>
         || decisions.control_plane_waits
         || !decisions.upgrading.is_empty();
     let reason = match () {
-        () if moves || !waiting.is_empty() => "ClusterUpgrading",
-        () if !decisions.deferred.is_empty() => "MachineDeploymentsUpgradeDeferred",
-        () => "MachineDeploymentsCreatePending",
+        () if moves || !waiting.is_empty() => Reason::ClusterUpgrading,
+        () if !decisions.deferred.is_empty() => Reason::MachineDeploymentsUpgradeDeferred,
+        () => Reason::MachineDeploymentsCreatePending,
     };
     Verdict::new(type_, false, reason).because(lines.join("\n"))
 }

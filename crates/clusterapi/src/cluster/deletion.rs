@@ -3,7 +3,7 @@
 //! The order cannot be left to the garbage collector: workers cannot be drained without the control plane, and
 //! machines need the network of the infrastructure.
 
-use api::conditions::Verdict;
+use api::conditions::{Reason, Type, Verdict};
 use api::core::v1beta2::{Cluster, ContractReference, Machine, MachineDeployment, MachineSet};
 use api::kube::Resource;
 use api::kube::ResourceExt;
@@ -46,8 +46,8 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
     }
     let (reason, message) = match &waiting {
         Ok(Some((reason, message))) => (*reason, message.clone()),
-        Ok(None) => ("DeletionCompleted", String::new()),
-        Err(error) => ("InternalError", chain(error)),
+        Ok(None) => (Reason::DeletionCompleted, String::new()),
+        Err(error) => (Reason::InternalError, chain(error)),
     };
     if matches!(waiting, Ok(None)) {
         let api = ctx.api::<Cluster>(&cluster.namespace().unwrap_or_default());
@@ -58,7 +58,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Action, Erro
         return Ok(Action::await_change());
     }
     let mut after = cluster.clone();
-    let deleting = Verdict::new("Deleting", true, reason).because(message);
+    let deleting = Verdict::new(Type::Deleting, true, reason).because(message);
     let mut verdicts = vec![deleting, pause::verdict(None)];
     verdicts.extend(of_descendants(ctx, cluster).await);
     state::conclude(&mut after, verdicts, ctx.now());
@@ -86,10 +86,7 @@ async fn of_descendants(ctx: &Context, cluster: &Cluster) -> Vec<Verdict> {
 }
 
 /// Performs one step. Returns reason and message of the next object being deleted; `None` if nothing is left.
-async fn descend(
-    ctx: &Context,
-    cluster: &Cluster,
-) -> Result<Option<(&'static str, String)>, Error> {
+async fn descend(ctx: &Context, cluster: &Cluster) -> Result<Option<(Reason, String)>, Error> {
     let deployments = list::<MachineDeployment>(ctx, cluster).await?;
     let sets = list::<MachineSet>(ctx, cluster).await?;
     let machines = list::<Machine>(ctx, cluster).await?;
@@ -105,12 +102,12 @@ async fn descend(
     duties.done()?;
     let left = [names(&deployments), names(&sets), names(&workers)];
     if let Some(message) = listed(&left) {
-        return Ok(Some(("WaitingForWorkersDeletion", message)));
+        return Ok(Some((Reason::WaitingForWorkersDeletion, message)));
     }
     if let Some(reference) = &cluster.spec.control_plane_ref
         && let Some(message) = delete_reference(ctx, cluster, reference).await?
     {
-        return Ok(Some(("WaitingForControlPlaneDeletion", message)));
+        return Ok(Some((Reason::WaitingForControlPlaneDeletion, message)));
     }
     if !has_control_plane {
         let mut duties = Duties::default();
@@ -118,12 +115,12 @@ async fn descend(
         duties.done()?;
     }
     if let Some(message) = listed(&[names(&control_plane)]) {
-        return Ok(Some(("WaitingForControlPlaneDeletion", message)));
+        return Ok(Some((Reason::WaitingForControlPlaneDeletion, message)));
     }
     if let Some(reference) = &cluster.spec.infrastructure_ref
         && let Some(message) = delete_reference(ctx, cluster, reference).await?
     {
-        return Ok(Some(("WaitingForInfrastructureDeletion", message)));
+        return Ok(Some((Reason::WaitingForInfrastructureDeletion, message)));
     }
     Ok(None)
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{Cluster, Machine, MachineDeployment, MachineSet};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -51,10 +51,10 @@ pub(super) fn verdicts(cluster: &Cluster, seen: &Descendants<'_>, now: Timestamp
         .iter()
         .partition(|machine| machine.is_control_plane());
     vec![
-        ready("ControlPlaneMachinesReady", &of_plane),
-        ready("WorkerMachinesReady", &workers),
-        up_to_date("ControlPlaneMachinesUpToDate", &of_plane, now),
-        up_to_date("WorkerMachinesUpToDate", &workers, now),
+        ready(Type::ControlPlaneMachinesReady, &of_plane),
+        ready(Type::WorkerMachinesReady, &workers),
+        up_to_date(Type::ControlPlaneMachinesUpToDate, &of_plane, now),
+        up_to_date(Type::WorkerMachinesUpToDate, &workers, now),
         changing(cluster, seen, &ROLLING_OUT),
         changing(cluster, seen, &SCALING_UP),
         changing(cluster, seen, &SCALING_DOWN),
@@ -68,31 +68,31 @@ pub(super) fn look_again(machines: &[Arc<Machine>], now: Timestamp) -> Option<Du
     young.min()
 }
 
-fn ready(type_: &'static str, machines: &[&Arc<Machine>]) -> Verdict {
+fn ready(type_: Type, machines: &[&Arc<Machine>]) -> Verdict {
     let reasons = Reasons {
-        good: "Ready",
-        bad: "NotReady",
-        unknown: "ReadyUnknown",
+        good: Reason::Ready,
+        bad: Reason::NotReady,
+        unknown: Reason::ReadyUnknown,
     };
-    of_machines(type_, "Ready", machines, reasons)
+    of_machines(type_, Type::Ready, machines, reasons)
 }
 
-fn up_to_date(type_: &'static str, machines: &[&Arc<Machine>], now: Timestamp) -> Verdict {
+fn up_to_date(type_: Type, machines: &[&Arc<Machine>], now: Timestamp) -> Verdict {
     let reasons = Reasons {
-        good: "UpToDate",
-        bad: "NotUpToDate",
-        unknown: "UpToDateUnknown",
+        good: Reason::UpToDate,
+        bad: Reason::NotUpToDate,
+        unknown: Reason::UpToDateUnknown,
     };
     let seen = machines
         .iter()
         .filter(|machine| youth(machine, now).is_none());
     let seen: Vec<_> = seen.copied().collect();
-    of_machines(type_, "UpToDate", &seen, reasons)
+    of_machines(type_, Type::UpToDate, &seen, reasons)
 }
 
 /// Remaining time in which a [`Machine`] without `UpToDate` counts as new; `None` if the machine counts.
 fn youth(machine: &Machine, now: Timestamp) -> Option<Duration> {
-    if conditions::find(machine.conditions(), "UpToDate").is_some() {
+    if conditions::find(machine.conditions(), Type::UpToDate).is_some() {
         return None;
     }
     let created = machine.metadata.creation_timestamp.as_ref()?.0;
@@ -100,14 +100,9 @@ fn youth(machine: &Machine, now: Timestamp) -> Option<Duration> {
     YOUNG.checked_sub(age).filter(|left| !left.is_zero())
 }
 
-fn of_machines(
-    type_: &'static str,
-    from: &str,
-    machines: &[&Arc<Machine>],
-    reasons: Reasons,
-) -> Verdict {
+fn of_machines(type_: Type, from: Type, machines: &[&Arc<Machine>], reasons: Reasons) -> Verdict {
     if machines.is_empty() {
-        return Verdict::new(type_, true, "NoReplicas");
+        return Verdict::new(type_, true, Reason::NoReplicas);
     }
     let names: Vec<_> = machines.iter().map(|machine| machine.name_any()).collect();
     let objects = names
@@ -119,38 +114,38 @@ fn of_machines(
 
 /// Condition with the status true while one of the objects changes.
 struct Change {
-    type_: &'static str,
+    type_: Type,
     reasons: Reasons,
     /// True if MachineSets without a MachineDeployment count.
     of_sets: bool,
 }
 
 const ROLLING_OUT: Change = Change {
-    type_: "RollingOut",
+    type_: Type::RollingOut,
     reasons: Reasons {
-        good: "NotRollingOut",
-        bad: "RollingOut",
-        unknown: "RollingOutUnknown",
+        good: Reason::NotRollingOut,
+        bad: Reason::RollingOut,
+        unknown: Reason::RollingOutUnknown,
     },
     of_sets: false,
 };
 
 const SCALING_UP: Change = Change {
-    type_: "ScalingUp",
+    type_: Type::ScalingUp,
     reasons: Reasons {
-        good: "NotScalingUp",
-        bad: "ScalingUp",
-        unknown: "ScalingUpUnknown",
+        good: Reason::NotScalingUp,
+        bad: Reason::ScalingUp,
+        unknown: Reason::ScalingUpUnknown,
     },
     of_sets: true,
 };
 
 const SCALING_DOWN: Change = Change {
-    type_: "ScalingDown",
+    type_: Type::ScalingDown,
     reasons: Reasons {
-        good: "NotScalingDown",
-        bad: "ScalingDown",
-        unknown: "ScalingDownUnknown",
+        good: Reason::NotScalingDown,
+        bad: Reason::ScalingDown,
+        unknown: Reason::ScalingDownUnknown,
     },
     of_sets: true,
 };
@@ -160,7 +155,7 @@ fn changing(cluster: &Cluster, seen: &Descendants<'_>, change: &Change) -> Verdi
     let plane = match seen.control_plane {
         Ok(plane) => plane,
         Err(why) => {
-            return Verdict::new(type_, Status::Unknown, "InternalError").because(why);
+            return Verdict::new(type_, Status::Unknown, Reason::InternalError).because(why);
         }
     };
     let mut members = Vec::new();
@@ -198,10 +193,11 @@ fn remediating(machines: &[Arc<Machine>]) -> Verdict {
     };
     let ill = machines
         .iter()
-        .filter(|machine| failed(machine, "HealthCheckSucceeded"));
-    let (due, left): (Vec<_>, Vec<_>) = ill.partition(|machine| failed(machine, "OwnerRemediated"));
+        .filter(|machine| failed(machine, Type::HealthCheckSucceeded));
+    let (due, left): (Vec<_>, Vec<_>) =
+        ill.partition(|machine| failed(machine, Type::OwnerRemediated));
     if due.is_empty() {
-        let quiet = Verdict::new("Remediating", false, "NotRemediating");
+        let quiet = Verdict::new(Type::Remediating, false, Reason::NotRemediating);
         return quiet.because(left_alone(&left));
     }
     let names: Vec<_> = due.iter().map(|machine| machine.name_any()).collect();
@@ -210,18 +206,18 @@ fn remediating(machines: &[Arc<Machine>]) -> Verdict {
         .zip(due)
         .map(|(name, machine)| (name.as_str(), machine.conditions()));
     let reasons = Reasons {
-        good: "NotRemediating",
-        bad: "Remediating",
-        unknown: "Remediating",
+        good: Reason::NotRemediating,
+        bad: Reason::Remediating,
+        unknown: Reason::Remediating,
     };
     let found = aggregate(
-        "Remediating",
-        "OwnerRemediated",
+        Type::Remediating,
+        Type::OwnerRemediated,
         objects,
         "Machine",
         reasons,
     );
-    Verdict::new("Remediating", true, "Remediating").because(found.message)
+    Verdict::new(Type::Remediating, true, Reason::Remediating).because(found.message)
 }
 
 /// Message for [`Machine`]s with a failed health check and no replacement.

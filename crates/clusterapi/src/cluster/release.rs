@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use api::conditions::Reason;
 use api::core::v1beta2::Cluster;
 use api::deletion::{Volumes, Wanted};
 use api::k8s_openapi::jiff::Timestamp;
@@ -50,7 +51,7 @@ pub(super) enum Next {
     /// The Cluster was changed; the change causes the next look.
     Stored,
     /// Reason and message of the wait.
-    Wait(&'static str, String),
+    Wait(Reason, String),
 }
 
 /// End of the release, as in the annotation.
@@ -82,7 +83,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error>
     let wanted = match Wanted::of(cluster) {
         Ok(wanted) if wanted.is_nothing() => return Ok(Next::Descend),
         Ok(wanted) => wanted,
-        Err(message) => return Ok(Next::Wait("InvalidClusterSpec", message)),
+        Err(message) => return Ok(Next::Wait(Reason::InvalidClusterSpec, message)),
     };
     if !connections::is_reachable(cluster) {
         // No API server exists, or has ever existed.
@@ -112,7 +113,10 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error>
     if age(ctx, cluster) >= ctx.options.patience.whole {
         return end(ctx, cluster, End::Late, Some(late(&plan, wanted))).await;
     }
-    Ok(Next::Wait("WaitingForServicesAndVolumes", listed(&plan)))
+    Ok(Next::Wait(
+        Reason::WaitingForServicesAndVolumes,
+        listed(&plan),
+    ))
 }
 
 /// Time since the start of the deletion.
@@ -129,7 +133,7 @@ fn since(ctx: &Context, moment: Timestamp) -> Duration {
 fn waiting(problem: &str) -> Next {
     let text =
         format!("* the API server of the cluster, to delete its Services and claims: {problem}");
-    Next::Wait("WaitingForWorkloadCluster", text)
+    Next::Wait(Reason::WaitingForWorkloadCluster, text)
 }
 
 /// Handles an API server without an answer, or without a usable one.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::{
     Cluster, ClusterControlPlaneStatus, ClusterPhase, ClusterStatus, Machine, MachineDeployment,
     VersionCount, WorkersStatus,
@@ -26,7 +26,7 @@ use crate::{Error, counts, owners, pause};
 const TOPOLOGY: &str = "Waiting for cluster topology to be reconciled";
 
 /// Reasons of `TopologyReconciled` for an unavailable Cluster; the other reasons mean a change in progress.
-const BROKEN: [&str; 2] = ["ReconcileFailed", "ClusterClassNotReconciled"];
+const BROKEN: [Reason; 2] = [Reason::ReconcileFailed, Reason::ClusterClassNotReconciled];
 
 /// [`Cluster`] to store.
 pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Cluster {
@@ -43,7 +43,7 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
         control_plane_initialized(&after),
         control_plane_available(&after, &facts.control_plane),
         workers_available(facts),
-        Verdict::new("Deleting", false, "NotDeleting"),
+        Verdict::new(Type::Deleting, false, Reason::NotDeleting),
         pause::verdict(None),
     ];
     verdicts.extend(remote_probe(&after, &facts.health));
@@ -219,7 +219,7 @@ fn worker_counts(facts: &Facts) -> WorkersStatus {
 }
 
 fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
-    let type_ = "InfrastructureReady";
+    let type_ = Type::InfrastructureReady;
     let kind = cluster
         .spec
         .infrastructure_ref
@@ -227,13 +227,19 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
         .map_or("", |reference| &reference.kind);
     match seen {
         Referenced::Nothing if cluster.spec.topology.is_some() => {
-            Verdict::new(type_, false, "DoesNotExist").because(TOPOLOGY)
+            Verdict::new(type_, false, Reason::DoesNotExist).because(TOPOLOGY)
         }
-        Referenced::Nothing => Verdict::new(type_, true, "NoInfrastructure")
+        Referenced::Nothing => Verdict::new(type_, true, Reason::NoInfrastructure)
             .because("spec.infrastructureRef is not set: the infrastructure is there already"),
         Referenced::There(object, version) => {
             let done = contract::provisioned(object, *version);
-            mirrored(type_, object, "Ready", done, "create the infrastructure")
+            mirrored(
+                type_,
+                object,
+                Type::Ready,
+                done,
+                "create the infrastructure",
+            )
         }
         Referenced::Missing if cluster.infrastructure_provisioned() => {
             deleted(type_, kind, "Cluster")
@@ -244,20 +250,17 @@ fn infrastructure_ready(cluster: &Cluster, seen: &Referenced) -> Verdict {
 
 fn control_plane_initialized(cluster: &Cluster) -> Verdict {
     match cluster.control_plane_initialized() {
-        true => Verdict::new("ControlPlaneInitialized", true, "Initialized"),
-        false => {
-            Verdict::new("ControlPlaneInitialized", false, "NotInitialized").because(match cluster
-                .infrastructure_provisioned()
-            {
+        true => Verdict::new(Type::ControlPlaneInitialized, true, Reason::Initialized),
+        false => Verdict::new(Type::ControlPlaneInitialized, false, Reason::NotInitialized)
+            .because(match cluster.infrastructure_provisioned() {
                 true => FIRST_NODE,
                 false => INFRASTRUCTURE,
-            })
-        }
+            }),
     }
 }
 
 fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
-    let type_ = "ControlPlaneAvailable";
+    let type_ = Type::ControlPlaneAvailable;
     let kind = cluster
         .spec
         .control_plane_ref
@@ -265,11 +268,11 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
         .map_or("", |reference| &reference.kind);
     match seen {
         Referenced::Nothing if cluster.spec.topology.is_some() => {
-            Verdict::new(type_, false, "DoesNotExist").because(TOPOLOGY)
+            Verdict::new(type_, false, Reason::DoesNotExist).because(TOPOLOGY)
         }
         Referenced::Nothing => match cluster.control_plane_initialized() {
-            true => Verdict::new(type_, true, "Available"),
-            false => Verdict::new(type_, false, "NotAvailable").because(
+            true => Verdict::new(type_, true, Reason::Available),
+            false => Verdict::new(type_, false, Reason::NotAvailable).because(
                 "spec.controlPlaneRef is not set, and no control plane machine has a Node",
             ),
         },
@@ -278,7 +281,7 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
             mirrored(
                 type_,
                 object,
-                "Available",
+                Type::Available,
                 done,
                 "initialize the control plane",
             )
@@ -291,28 +294,34 @@ fn control_plane_available(cluster: &Cluster, seen: &Referenced) -> Verdict {
 }
 
 fn workers_available(facts: &Facts) -> Verdict {
-    let type_ = "WorkersAvailable";
+    let type_ = Type::WorkersAvailable;
     if facts.deployments.is_empty() {
-        return Verdict::new(type_, true, "NoWorkers");
+        return Verdict::new(type_, true, Reason::NoWorkers);
     }
     let reasons = Reasons {
-        good: "Available",
-        bad: "NotAvailable",
-        unknown: "AvailableUnknown",
+        good: Reason::Available,
+        bad: Reason::NotAvailable,
+        unknown: Reason::AvailableUnknown,
     };
     let names: Vec<_> = facts.deployments.iter().map(|md| md.name_any()).collect();
     let objects = names
         .iter()
         .zip(&facts.deployments)
         .map(|(name, md): (_, &Arc<MachineDeployment>)| (name.as_str(), md.conditions()));
-    aggregate(type_, "Available", objects, "MachineDeployment", reasons)
+    aggregate(
+        type_,
+        Type::Available,
+        objects,
+        "MachineDeployment",
+        reasons,
+    )
 }
 
 /// Condition of the connection; `None` during the first attempt to connect, so that the reported condition stays.
 fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
-    let type_ = "RemoteConnectionProbe";
+    let type_ = Type::RemoteConnectionProbe;
     if health.connected {
-        return Some(Verdict::new(type_, true, "ProbeSucceeded"));
+        return Some(Verdict::new(type_, true, Reason::ProbeSucceeded));
     }
     if health.is_connecting() && conditions::find(cluster.conditions(), type_).is_some() {
         return None;
@@ -322,26 +331,26 @@ fn remote_probe(cluster: &Cluster, health: &Health) -> Option<Verdict> {
         None => format!("Remote connection not established yet: {problem}"),
         Some(_) => format!("Remote connection probe failed: {problem}"),
     };
-    Some(Verdict::new(type_, false, "ProbeFailed").because(text))
+    Some(Verdict::new(type_, false, Reason::ProbeFailed).because(text))
 }
 
 fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {
     let reasons = Reasons {
-        good: "Available",
-        bad: "NotAvailable",
-        unknown: "AvailableUnknown",
+        good: Reason::Available,
+        bad: Reason::NotAvailable,
+        unknown: Reason::AvailableUnknown,
     };
     let mut parts = vec![
-        Part::negative("Deleting"),
-        Part::positive("RemoteConnectionProbe"),
-        Part::positive("InfrastructureReady"),
-        Part::positive("ControlPlaneAvailable"),
-        Part::positive("WorkersAvailable"),
+        Part::negative(Type::Deleting),
+        Part::positive(Type::RemoteConnectionProbe),
+        Part::positive(Type::InfrastructureReady),
+        Part::positive(Type::ControlPlaneAvailable),
+        Part::positive(Type::WorkersAvailable),
     ];
     // As upstream: a cluster is available during an upgrade.
-    let topology = conditions::find(list, "TopologyReconciled");
-    if topology.is_none_or(|found| BROKEN.contains(&found.reason.as_str())) {
-        parts.push(Part::positive("TopologyReconciled").optional());
+    let topology = conditions::find(list, Type::TopologyReconciled);
+    if topology.is_none_or(|found| BROKEN.iter().any(|it| found.reason == *it)) {
+        parts.push(Part::positive(Type::TopologyReconciled).optional());
     }
     parts.extend(
         cluster
@@ -351,7 +360,7 @@ fn available(cluster: &Cluster, list: &[Condition]) -> Verdict {
             .flatten()
             .map(Part::gate),
     );
-    summarize("Available", list, &parts, reasons)
+    summarize(Type::Available, list, &parts, reasons)
 }
 
 #[cfg(test)]

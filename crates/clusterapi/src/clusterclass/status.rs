@@ -1,6 +1,6 @@
 //! Status of a ClusterClass. Pure.
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{ClassStatusDefinition, ClassStatusVariable, ClusterClass};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -55,24 +55,24 @@ fn variables_of(class: &ClusterClass) -> Vec<ClassStatusVariable> {
 
 /// Condition of the variables. Admission rejects invalid definitions, but a class of a former release may have some.
 fn variables_ready(class: &ClusterClass) -> Verdict {
-    let type_ = "VariablesReady";
+    let type_ = Type::VariablesReady;
     match topology::variables::definitions(class.variables()) {
-        Ok(_) => Verdict::new(type_, true, "VariablesReady"),
+        Ok(_) => Verdict::new(type_, true, Reason::VariablesReady),
         Err(errors) => {
             let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
-            Verdict::new(type_, false, "VariableDiscoveryFailed").because(lines.join("\n"))
+            Verdict::new(type_, false, Reason::VariableDiscoveryFailed).because(lines.join("\n"))
         }
     }
 }
 
 fn versions(class: &ClusterClass, seen: &Templates) -> Verdict {
-    let type_ = "RefVersionsUpToDate";
+    let type_ = Type::RefVersionsUpToDate;
     if !seen.problems.is_empty() {
         let lines = seen.problems.join("\n");
-        return Verdict::new(type_, Status::Unknown, "InternalError").because(lines);
+        return Verdict::new(type_, Status::Unknown, Reason::InternalError).because(lines);
     }
     if seen.outdated.is_empty() {
-        return Verdict::new(type_, true, "RefVersionsUpToDate");
+        return Verdict::new(type_, true, Reason::RefVersionsUpToDate);
     }
     let namespace = class.namespace().unwrap_or_default();
     let line = |(reference, latest): &(api::core::v1beta2::VersionedReference, String)| {
@@ -85,7 +85,7 @@ fn versions(class: &ClusterClass, seen: &Templates) -> Verdict {
         "The following refs do not use the latest apiVersion:\n{}",
         lines.join("\n")
     );
-    Verdict::new(type_, false, "RefVersionsNotUpToDate").because(lines)
+    Verdict::new(type_, false, Reason::RefVersionsNotUpToDate).because(lines)
 }
 
 #[cfg(test)]

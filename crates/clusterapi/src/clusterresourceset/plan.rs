@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::addons::v1beta2::{ResourceBinding, ResourceRef, Strategy};
-use api::conditions::Verdict;
+use api::conditions::{Reason, Type, Verdict};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use super::source::Source;
 use crate::summary::some_of;
 
 /// Type of the condition.
-pub(super) const APPLIED: &str = "ResourcesApplied";
+pub(super) const APPLIED: Type = Type::ResourcesApplied;
 
 /// Maximum number of problems of one Cluster in the message of the condition.
 const MOST: usize = 5;
@@ -101,9 +101,9 @@ pub(super) fn verdict(outcomes: &[(String, Outcome)]) -> Option<Verdict> {
         .map(|(message, clusters)| line(clusters, message))
         .collect();
     let reason = match (lines.is_empty(), wrong_type) {
-        (true, _) => "Applied",
-        (false, true) => "WrongSecretType",
-        (false, false) => "NotApplied",
+        (true, _) => Reason::Applied,
+        (false, true) => Reason::WrongSecretType,
+        (false, false) => Reason::NotApplied,
     };
     Some(Verdict::new(APPLIED, lines.is_empty(), reason).because(lines.join("\n")))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{Status, Verdict};
+use api::conditions::{Reason, Status, Type, Verdict};
 use api::k8s_openapi::api::core::v1::{Node, Pod};
 use api::kube::ResourceExt;
 
@@ -36,25 +36,25 @@ impl Component {
     }
 
     /// Type of the Machine's condition.
-    pub(super) fn condition(self) -> &'static str {
+    pub(super) fn condition(self) -> Type {
         match self {
-            Component::ApiServer => "APIServerPodHealthy",
-            Component::ControllerManager => "ControllerManagerPodHealthy",
-            Component::Scheduler => "SchedulerPodHealthy",
-            Component::Etcd => "EtcdPodHealthy",
+            Component::ApiServer => Type::APIServerPodHealthy,
+            Component::ControllerManager => Type::ControllerManagerPodHealthy,
+            Component::Scheduler => Type::SchedulerPodHealthy,
+            Component::Etcd => Type::EtcdPodHealthy,
         }
     }
 }
 
 /// Condition of a Machine for its etcd member.
-pub(super) const ETCD_MEMBER: &str = "EtcdMemberHealthy";
+pub(super) const ETCD_MEMBER: Type = Type::EtcdMemberHealthy;
 /// Condition of a Machine for the last label that kubeadm sets on the Node.
-pub(super) const LABELS_AND_TAINTS: &str = "NodeKubeadmLabelsAndTaintsSet";
+pub(super) const LABELS_AND_TAINTS: Type = Type::NodeKubeadmLabelsAndTaintsSet;
 /// Label of control plane Nodes, set by kubeadm.
 const ROLE: &str = "node-role.kubernetes.io/control-plane";
 
 /// Readiness gates of a control plane machine. Two do not apply to an external etcd.
-pub(super) fn gates(external_etcd: bool) -> Vec<&'static str> {
+pub(super) fn gates(external_etcd: bool) -> Vec<Type> {
     let components = Component::ALL
         .into_iter()
         .filter(|c| !(external_etcd && *c == Component::Etcd));
@@ -77,22 +77,22 @@ pub(super) struct View<'a> {
 /// the workload cluster cannot be reached.
 pub(super) fn judge(node: Option<&str>, view: Option<View<'_>>) -> Vec<Verdict> {
     let external = view.is_some_and(|view| *view.etcd == etcd::View::External);
-    let all = |status: Status, reason: &str, message: &str| {
+    let all = |status: Status, reason: Reason, message: &str| {
         let verdict = |type_| Verdict::new(type_, status, reason).because(message);
         gates(external).into_iter().map(verdict).collect()
     };
     let Some(view) = view else {
         let message = "The workload cluster cannot be reached";
-        return all(Status::Unknown, "ConnectionDown", message);
+        return all(Status::Unknown, Reason::ConnectionDown, message);
     };
     let Some(node) = node else {
         let message = "Waiting for the node of the Machine to join the cluster";
-        return all(Status::Unknown, "InspectionFailed", message);
+        return all(Status::Unknown, Reason::InspectionFailed, message);
     };
     let Some(object) = view.nodes.iter().find(|known| known.name_any() == node) else {
         return all(
             Status::Unknown,
-            "InspectionFailed",
+            Reason::InspectionFailed,
             &format!("Node {node} does not exist"),
         );
     };
@@ -127,11 +127,12 @@ pub(super) fn is_ready(pod: &Pod) -> bool {
 }
 
 fn labels_and_taints(node: &Node) -> Verdict {
-    let verdict = |holds, reason: &str| Verdict::new(LABELS_AND_TAINTS, holds, reason);
+    let verdict = |holds, reason: Reason| Verdict::new(LABELS_AND_TAINTS, holds, reason);
     if node.labels().contains_key(ROLE) {
-        verdict(true, "Set")
+        verdict(true, Reason::Set)
     } else {
-        verdict(false, "NotSet").because(format!("Node {} has no label {ROLE}", node.name_any()))
+        verdict(false, Reason::NotSet)
+            .because(format!("Node {} has no label {ROLE}", node.name_any()))
     }
 }
 
@@ -140,14 +141,14 @@ fn pod(component: Component, node: &str, pods: &[Arc<Pod>]) -> Verdict {
     let of_node = |pod: &&Arc<Pod>| node_of(pod, component) == Some(node);
     let Some(pod) = pods.iter().find(of_node) else {
         let name = format!("{}-{node}", component.name());
-        return Verdict::new(type_, false, "DoesNotExist")
+        return Verdict::new(type_, false, Reason::DoesNotExist)
             .because(format!("Pod {name} does not exist"));
     };
     if pod.metadata.deletion_timestamp.is_some() {
-        return Verdict::new(type_, false, "Deleting");
+        return Verdict::new(type_, false, Reason::Deleting);
     }
     if is_ready(pod) {
-        return Verdict::new(type_, true, "Running");
+        return Verdict::new(type_, true, Reason::Running);
     }
     let phase = pod
         .status
@@ -156,13 +157,13 @@ fn pod(component: Component, node: &str, pods: &[Arc<Pod>]) -> Verdict {
     match phase {
         Some("Failed" | "Succeeded") => {
             let message = format!("Pod {} has terminated", pod.name_any());
-            Verdict::new(type_, false, "Failed").because(message)
+            Verdict::new(type_, false, Reason::Failed).because(message)
         }
-        Some("Unknown") | None => Verdict::new(type_, Status::Unknown, "InspectionFailed")
+        Some("Unknown") | None => Verdict::new(type_, Status::Unknown, Reason::InspectionFailed)
             .because(format!("Nothing is known of Pod {}", pod.name_any())),
         Some(_) => {
             let message = waiting(pod).unwrap_or_else(|| "Waiting to become ready".to_owned());
-            Verdict::new(type_, false, "Provisioning").because(message)
+            Verdict::new(type_, false, Reason::Provisioning).because(message)
         }
     }
 }
@@ -177,9 +178,9 @@ fn waiting(pod: &Pod) -> Option<String> {
 }
 
 fn member(node: &str, etcd: &etcd::View) -> Verdict {
-    let ill = |why: &str| Verdict::new(ETCD_MEMBER, false, "NotHealthy").because(why);
+    let ill = |why: &str| Verdict::new(ETCD_MEMBER, false, Reason::NotHealthy).because(why);
     if let etcd::View::Unknown(why) = etcd {
-        return Verdict::new(ETCD_MEMBER, Status::Unknown, "InspectionFailed")
+        return Verdict::new(ETCD_MEMBER, Status::Unknown, Reason::InspectionFailed)
             .because(why.as_str());
     }
     if let etcd::View::NoQuorum(members) = etcd {
@@ -190,7 +191,7 @@ fn member(node: &str, etcd: &etcd::View) -> Verdict {
     match etcd.on(node) {
         Some(member) if member.learner => ill("The etcd member is still a learner"),
         Some(member) => match &member.problem {
-            None => Verdict::new(ETCD_MEMBER, true, "Healthy"),
+            None => Verdict::new(ETCD_MEMBER, true, Reason::Healthy),
             Some(problem) => ill(problem),
         },
         None => ill(&format!("There is no etcd member on Node {node}")),

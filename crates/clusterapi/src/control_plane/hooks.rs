@@ -1,6 +1,6 @@
 //! Pre-terminate hook: delays the termination of a machine until its etcd member is removed.
 
-use api::conditions;
+use api::conditions::{self, Reason, Type};
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -64,8 +64,8 @@ pub(super) fn is_drained(machine: &Machine, version: &str) -> bool {
         return true;
     }
     let others = |key: &&String| key.starts_with(ANY_PRE_TERMINATE) && *key != PRE_TERMINATE;
-    let waiting = conditions::find(machine.conditions(), "Deleting")
-        .is_some_and(|condition| condition.reason == "WaitingForPreTerminateHook");
+    let waiting = conditions::find(machine.conditions(), Type::Deleting)
+        .is_some_and(|condition| condition.reason == Reason::WaitingForPreTerminateHook);
     waiting && machine.annotations().keys().find(others).is_none()
 }
 

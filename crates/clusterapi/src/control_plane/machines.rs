@@ -277,7 +277,7 @@ pub(super) fn deletion(subject: &Subject) -> MachineDeletion {
 pub(super) fn readiness_gates(subject: &Subject) -> Vec<ConditionGate> {
     let ours = health::gates(has_external_etcd(&subject.plane)).into_iter();
     let ours = ours.map(|type_| ConditionGate {
-        condition_type: type_.to_owned(),
+        condition_type: type_.to_string(),
         polarity: None,
     });
     let mut gates: Vec<_> = ours.collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
@@ -265,7 +265,12 @@ async fn observe_machine(
         Err(error) => {
             let why = operator::words::chain(&error);
             duties.note(Err::<(), _>(error));
-            Verdict::new("UpToDate", conditions::Status::Unknown, "InternalError").because(why)
+            Verdict::new(
+                Type::UpToDate,
+                conditions::Status::Unknown,
+                Reason::InternalError,
+            )
+            .because(why)
         }
     }];
     let view = workload.map(|workload| health::View {
@@ -276,7 +281,7 @@ async fn observe_machine(
     // While the cluster cannot be reached, too, an external etcd has no conditions on machines.
     let gates = health::gates(has_external_etcd(&subject.plane));
     let judged = health::judge(machine.node_name(), view).into_iter();
-    verdicts.extend(judged.filter(|verdict| gates.contains(&verdict.type_)));
+    verdicts.extend(judged.filter(|verdict| gates.iter().any(|gate| verdict.type_ == *gate)));
     let unread = certificates::unread(&machine, config.as_deref());
     Seen {
         machine,
@@ -287,16 +292,16 @@ async fn observe_machine(
 
 fn up_to_date(reasons: &[String]) -> Verdict {
     if reasons.is_empty() {
-        return Verdict::new("UpToDate", true, "UpToDate");
+        return Verdict::new(Type::UpToDate, true, Reason::UpToDate);
     }
     let lines: Vec<_> = reasons.iter().map(|reason| format!("* {reason}")).collect();
-    Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
+    Verdict::new(Type::UpToDate, false, Reason::NotUpToDate).because(lines.join("\n"))
 }
 
 /// Reason why the state of a machine is unknown.
 fn unjudged(seen: &Seen) -> Option<String> {
     let mut verdicts = seen.verdicts.iter();
-    let verdict = verdicts.find(|it| it.type_ == "UpToDate")?;
+    let verdict = verdicts.find(|it| it.type_ == Type::UpToDate)?;
     let name = seen.machine.name_any();
     let why = &verdict.message;
     (verdict.status == conditions::Status::Unknown)
@@ -318,18 +323,18 @@ fn facts_of_machines(subject: &Subject, seen: &[Seen], etcd: &View) -> Vec<Machi
 
 fn facts_of(seen: &Seen, external_etcd: bool) -> MachineFacts {
     let machine = &seen.machine;
-    let bad = |type_: &&'static str| {
+    let bad = |type_: &Type| {
         let verdict = seen.verdicts.iter().find(|verdict| verdict.type_ == *type_);
         verdict.is_none_or(|verdict| verdict.status != conditions::Status::True)
     };
     let problems = health::gates(external_etcd)
         .into_iter()
         .filter(bad)
-        .map(str::to_owned);
+        .map(|type_| type_.to_string());
     let outdated = seen
         .verdicts
         .iter()
-        .find(|verdict| verdict.type_ == "UpToDate");
+        .find(|verdict| verdict.type_ == Type::UpToDate);
     let outdated = outdated.filter(|verdict| verdict.status == conditions::Status::False);
     let status = machine.status.as_ref();
     MachineFacts {
@@ -415,7 +420,8 @@ fn is_connecting(scope: &Scope, subject: &Subject) -> bool {
 /// Removes the verdicts about the workload cluster, so that the reported conditions stay.
 fn keep_reported(machines: &mut [Seen]) {
     for seen in machines {
-        seen.verdicts.retain(|verdict| verdict.type_ == "UpToDate");
+        seen.verdicts
+            .retain(|verdict| verdict.type_ == Type::UpToDate);
     }
 }
 

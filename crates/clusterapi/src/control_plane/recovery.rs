@@ -11,7 +11,7 @@
 //! joined, and a quorum lists the members without its Node and its addresses: such a machine can never be a member
 //! again.
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::controlplane::v1beta2::KubeadmControlPlane;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -30,7 +30,7 @@ use crate::news::News;
 mod words;
 
 /// Condition of the control plane, set from the first loss on. Upstream has no such condition.
-const TYPE: &str = "EtcdRecovered";
+const TYPE: Type = Type::EtcdRecovered;
 
 /// State of a recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -126,7 +126,7 @@ fn candidate(seen: &Seen, around: &Observation) -> Candidate {
         // A deleted Node had joined.
         labelled || !nodes.into_iter().any(|node| node.name_any() == name)
     };
-    let failed = ["InfrastructureReady", "HealthCheckSucceeded"].into_iter();
+    let failed = [Type::InfrastructureReady, Type::HealthCheckSucceeded].into_iter();
     let mut failed = failed.filter_map(|type_| conditions::find(machine.conditions(), type_));
     let failed = failed.find(|condition| condition.status == "False");
     Candidate {
@@ -301,13 +301,13 @@ impl Recovery {
             Recovery::Unknown => None,
             Recovery::Nothing | Recovery::Done { .. } => {
                 conditions::find(before, TYPE)?;
-                return Some(Verdict::new(TYPE, true, "Recovered"));
+                return Some(Verdict::new(TYPE, true, Reason::Recovered));
             }
-            Recovery::Lost(_) => verdict("QuorumLost"),
-            Recovery::NotNamed { .. } => verdict("SurvivorNotNamed"),
-            Recovery::Refused { .. } => verdict("SurvivorRefused"),
-            Recovery::Unasked { .. } => verdict("WaitingForEtcd"),
-            Recovery::Deleting { .. } => verdict("DeletingLostMachines"),
+            Recovery::Lost(_) => verdict(Reason::QuorumLost),
+            Recovery::NotNamed { .. } => verdict(Reason::SurvivorNotNamed),
+            Recovery::Refused { .. } => verdict(Reason::SurvivorRefused),
+            Recovery::Unasked { .. } => verdict(Reason::WaitingForEtcd),
+            Recovery::Deleting { .. } => verdict(Reason::DeletingLostMachines),
         };
         verdict.map(|verdict| verdict.because(words::message(self, &plane.name_any())))
     }
@@ -322,12 +322,12 @@ pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
     }
     let line = is.message.lines().next().unwrap_or_default();
     let see = format!("{line}. The condition {TYPE} has the next steps");
-    Some(match is.reason.as_str() {
-        "QuorumLost" => News::warning("EtcdQuorumLost", "RecoverEtcd", see),
-        "SurvivorNotNamed" => News::warning("EtcdSurvivorNotNamed", "RecoverEtcd", see),
-        "SurvivorRefused" => News::warning("EtcdSurvivorRefused", "RecoverEtcd", line),
-        "DeletingLostMachines" => News::normal("DeletingLostMachines", "RecoverEtcd", line),
-        "Recovered" => {
+    Some(match Reason::parse(&is.reason)? {
+        Reason::QuorumLost => News::warning("EtcdQuorumLost", "RecoverEtcd", see),
+        Reason::SurvivorNotNamed => News::warning("EtcdSurvivorNotNamed", "RecoverEtcd", see),
+        Reason::SurvivorRefused => News::warning("EtcdSurvivorRefused", "RecoverEtcd", line),
+        Reason::DeletingLostMachines => News::normal("DeletingLostMachines", "RecoverEtcd", line),
+        Reason::Recovered => {
             let note = "etcd has a quorum, and each machine that has joined is a member";
             News::normal("EtcdRecovered", "RecoverEtcd", note)
         }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::controlplane::v1beta2::{KubeadmControlPlane, LastRemediation, Remediation};
 use api::core::v1beta2::{Machine, MachineStatus};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -72,7 +72,8 @@ pub(super) async fn act(
         Decision::Blocked(machines) => {
             for (machine, why) in machines {
                 let verdict =
-                    Verdict::new("OwnerRemediated", false, "RemediationDeferred").because(why);
+                    Verdict::new(Type::OwnerRemediated, false, Reason::RemediationDeferred)
+                        .because(why);
                 write_condition(scope, subject, seen, &machine, verdict).await?;
             }
             Ok(true)
@@ -132,7 +133,7 @@ pub(super) struct Candidate {
 }
 
 fn candidates(seen: &Observation) -> Vec<Candidate> {
-    let is_false = |machine: &Machine, type_: &str| {
+    let is_false = |machine: &Machine, type_: Type| {
         conditions::find(machine.conditions(), type_).is_some_and(|found| found.status == "False")
     };
     let ill = seen
@@ -141,8 +142,8 @@ fn candidates(seen: &Observation) -> Vec<Candidate> {
         .map(|seen| &seen.machine)
         .filter(|machine| {
             !machine.is_deleting()
-                && is_false(machine, "HealthCheckSucceeded")
-                && is_false(machine, "OwnerRemediated")
+                && is_false(machine, Type::HealthCheckSucceeded)
+                && is_false(machine, Type::OwnerRemediated)
         });
     ill.map(|machine| Candidate {
         name: machine.name_any(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::controlplane::v1beta2::{
     ControlPlaneInitialization, KubeadmControlPlane, KubeadmControlPlaneStatus,
 };
@@ -72,22 +72,22 @@ pub(super) fn deleting(
             "Waiting for worker Machines to be deleted: {}",
             names(&workers)
         );
-        ("WaitingForWorkersDeletion", message)
+        (Reason::WaitingForWorkersDeletion, message)
     } else if machines.is_empty() {
-        ("DeletionCompleted", String::new())
+        (Reason::DeletionCompleted, String::new())
     } else {
         let machines: Vec<_> = machines
             .iter()
             .filter_map(|m| m.metadata.name.as_deref())
             .collect();
         let message = format!("Waiting for Machines to be deleted: {}", names(&machines));
-        ("WaitingForMachineDeletion", message)
+        (Reason::WaitingForMachineDeletion, message)
     };
-    let available = Verdict::new("Available", false, "NotAvailable")
+    let available = Verdict::new(Type::Available, false, Reason::NotAvailable)
         .because("* Control plane metadata.deletionTimestamp is set");
     for verdict in [
         available,
-        Verdict::new("Deleting", true, reason).because(message),
+        Verdict::new(Type::Deleting, true, reason).because(message),
     ] {
         conditions::set(&mut status.conditions, verdict, generation, now);
     }
@@ -160,16 +160,16 @@ pub(super) fn unseen(
 
 /// [`Condition`] of CoreDNS, set from the first problem on. Upstream has no such condition.
 fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
-    const TYPE: &str = "CoreDNSUpToDate";
+    const TYPE: Type = Type::CoreDNSUpToDate;
     let reason = match state {
         CoreDns::Blocked(why) => {
             let why = format!("CoreDNS stays as it is: {why}");
-            return Some(Verdict::new(TYPE, false, "NotUpToDate").because(why));
+            return Some(Verdict::new(TYPE, false, Reason::NotUpToDate).because(why));
         }
         CoreDns::NotRead => return None,
-        CoreDns::Skipped => "Skipped",
+        CoreDns::Skipped => Reason::Skipped,
         // The upgrade has been applied.
-        CoreDns::InOrder | CoreDns::Outdated(_) => "UpToDate",
+        CoreDns::InOrder | CoreDns::Outdated(_) => Reason::UpToDate,
     };
     conditions::find(before, TYPE).map(|_| Verdict::new(TYPE, true, reason))
 }
@@ -194,7 +194,7 @@ pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) ->
 }
 
 fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Machine]) {
-    let holding = |type_: &str| {
+    let holding = |type_: Type| {
         let holds = machines
             .iter()
             .filter(|m| conditions::is_true(m.conditions(), type_));
@@ -204,9 +204,9 @@ fn count(status: &mut KubeadmControlPlaneStatus, cluster: &str, machines: &[&Mac
         "{CLUSTER_NAME_LABEL}={cluster},{CONTROL_PLANE_LABEL}"
     ));
     status.replicas = Some(i32::try_from(machines.len()).unwrap_or(i32::MAX));
-    status.ready_replicas = holding("Ready");
-    status.available_replicas = holding("Available");
-    status.up_to_date_replicas = holding("UpToDate");
+    status.ready_replicas = holding(Type::Ready);
+    status.available_replicas = holding(Type::Available);
+    status.up_to_date_replicas = holding(Type::UpToDate);
     status.versions = versions(machines);
     status.version = status.versions.first().map(|oldest| oldest.version.clone());
 }
@@ -244,37 +244,45 @@ fn verdicts(seen: &Observation, step: &Step, problem: Option<&ControlPlaneError>
         components,
         machines(
             seen,
-            "MachinesReady",
-            "Ready",
-            ("Ready", "NotReady", "ReadyUnknown"),
+            Type::MachinesReady,
+            Type::Ready,
+            Reasons {
+                good: Reason::Ready,
+                bad: Reason::NotReady,
+                unknown: Reason::ReadyUnknown,
+            },
         ),
         machines(
             seen,
-            "MachinesUpToDate",
-            "UpToDate",
-            ("UpToDate", "NotUpToDate", "UpToDateUnknown"),
+            Type::MachinesUpToDate,
+            Type::UpToDate,
+            Reasons {
+                good: Reason::UpToDate,
+                bad: Reason::NotUpToDate,
+                unknown: Reason::UpToDateUnknown,
+            },
         ),
         rolling_out(facts, step),
         scaling_up(facts, step),
         scaling_down(facts, step),
         remediating(seen),
-        Verdict::new("Deleting", false, "NotDeleting"),
+        Verdict::new(Type::Deleting, false, Reason::NotDeleting),
     ]
 }
 
 fn certificates(problem: Option<&ControlPlaneError>) -> Verdict {
     match problem {
-        None => Verdict::new("CertificatesAvailable", true, "Available"),
-        Some(problem) => Verdict::new("CertificatesAvailable", false, "NotAvailable")
+        None => Verdict::new(Type::CertificatesAvailable, true, Reason::Available),
+        Some(problem) => Verdict::new(Type::CertificatesAvailable, false, Reason::NotAvailable)
             .because(operator::words::chain(problem)),
     }
 }
 
 fn initialized(facts: &Facts) -> Verdict {
     if facts.initialized {
-        return Verdict::new("Initialized", true, "Initialized");
+        return Verdict::new(Type::Initialized, true, Reason::Initialized);
     }
-    Verdict::new("Initialized", false, "NotInitialized").because(uninitialized(facts))
+    Verdict::new(Type::Initialized, false, Reason::NotInitialized).because(uninitialized(facts))
 }
 
 /// Awaited step of an uninitialized control plane.
@@ -286,15 +294,17 @@ fn uninitialized(facts: &Facts) -> &'static str {
 }
 
 fn etcd(seen: &Observation) -> Verdict {
-    let verdict = |status: Status, reason| Verdict::new("EtcdClusterHealthy", status, reason);
-    let unknown = |text: &str| verdict(Status::Unknown, "HealthUnknown").because(text);
+    let verdict = |status: Status, reason| Verdict::new(Type::EtcdClusterHealthy, status, reason);
+    let unknown = |text: &str| verdict(Status::Unknown, Reason::HealthUnknown).because(text);
     if !seen.facts.initialized {
         return unknown(uninitialized(&seen.facts));
     }
     let members = match &seen.etcd {
-        View::External => return verdict(Status::True, "Healthy").because("etcd is external"),
+        View::External => {
+            return verdict(Status::True, Reason::Healthy).because("etcd is external");
+        }
         View::Unknown(why) => return unknown(why),
-        View::Known(_) if seen.etcd.is_settled() => return verdict(Status::True, "Healthy"),
+        View::Known(_) if seen.etcd.is_settled() => return verdict(Status::True, Reason::Healthy),
         View::Known(members) | View::NoQuorum(members) => members,
     };
     let count = etcd::count(members);
@@ -314,7 +324,7 @@ fn etcd(seen: &Observation) -> Verdict {
             lines.push(format!("* etcd member {name}: {problem}"));
         }
     }
-    verdict(Status::False, "NotHealthy").because(lines.join("\n"))
+    verdict(Status::False, Reason::NotHealthy).because(lines.join("\n"))
 }
 
 /// True if etcd has its quorum; always true for an external etcd.
@@ -327,8 +337,9 @@ fn has_quorum(facts: &Facts) -> bool {
 }
 
 fn components(seen: &Observation) -> Verdict {
-    let type_ = "ControlPlaneComponentsHealthy";
-    let unknown = |text: &str| Verdict::new(type_, Status::Unknown, "HealthUnknown").because(text);
+    let type_ = Type::ControlPlaneComponentsHealthy;
+    let unknown =
+        |text: &str| Verdict::new(type_, Status::Unknown, Reason::HealthUnknown).because(text);
     if !seen.facts.initialized {
         return unknown(uninitialized(&seen.facts));
     }
@@ -343,7 +354,7 @@ fn components(seen: &Observation) -> Verdict {
     let mut lines = Vec::new();
     for machine in &seen.machines {
         let bad = |verdict: &&Verdict| {
-            apps.iter().any(|app| app.condition() == verdict.type_)
+            apps.iter().any(|app| verdict.type_ == app.condition())
                 && verdict.status != Status::True
         };
         let problems: Vec<_> = machine
@@ -361,9 +372,9 @@ fn components(seen: &Observation) -> Verdict {
         }
     }
     if lines.is_empty() {
-        return Verdict::new(type_, true, "Healthy");
+        return Verdict::new(type_, true, Reason::Healthy);
     }
-    Verdict::new(type_, false, "NotHealthy").because(lines.join("\n"))
+    Verdict::new(type_, false, Reason::NotHealthy).because(lines.join("\n"))
 }
 
 /// Available: the control plane is initialized, etcd has its quorum, and at least one machine runs every component.
@@ -400,19 +411,14 @@ fn available(facts: &Facts, certificates: &Verdict, etcd: &Verdict, seen: &Obser
         lines.push("* Control plane certificates are not available".to_owned());
     }
     if lines.is_empty() {
-        return Verdict::new("Available", true, "Available");
+        return Verdict::new(Type::Available, true, Reason::Available);
     }
-    Verdict::new("Available", false, "NotAvailable").because(lines.join("\n"))
+    Verdict::new(Type::Available, false, Reason::NotAvailable).because(lines.join("\n"))
 }
 
-fn machines(
-    seen: &Observation,
-    type_: &'static str,
-    from: &str,
-    (good, bad, unknown): (&'static str, &'static str, &'static str),
-) -> Verdict {
+fn machines(seen: &Observation, type_: Type, from: Type, reasons: Reasons) -> Verdict {
     if seen.machines.is_empty() {
-        return Verdict::new(type_, true, "NoReplicas");
+        return Verdict::new(type_, true, Reason::NoReplicas);
     }
     // The conditions that are about to be written take precedence over the stored ones.
     let fresh: Vec<(String, Vec<Condition>)> = seen
@@ -433,28 +439,22 @@ fn machines(
     let objects = fresh
         .iter()
         .map(|(name, list)| (name.as_str(), list.as_slice()));
-    summary::aggregate(
-        type_,
-        from,
-        objects,
-        "Machine",
-        Reasons { good, bad, unknown },
-    )
+    summary::aggregate(type_, from, objects, "Machine", reasons)
 }
 
 fn remediating(seen: &Observation) -> Verdict {
     let ill = seen.machines.iter().filter(|machine| {
-        let found = conditions::find(machine.machine.conditions(), "OwnerRemediated");
+        let found = conditions::find(machine.machine.conditions(), Type::OwnerRemediated);
         found.is_some_and(|found| found.status == "False")
     });
     let names: Vec<_> = ill
         .filter_map(|seen| seen.machine.metadata.name.as_deref())
         .collect();
     if names.is_empty() {
-        return Verdict::new("Remediating", false, "NotRemediating");
+        return Verdict::new(Type::Remediating, false, Reason::NotRemediating);
     }
     let message = format!("Machines {}", summary::some_of(&names));
-    Verdict::new("Remediating", true, "Remediating").because(message)
+    Verdict::new(Type::Remediating, true, Reason::Remediating).because(message)
 }
 
 fn rolling_out(facts: &Facts, step: &Step) -> Verdict {
@@ -464,7 +464,7 @@ fn rolling_out(facts: &Facts, step: &Step) -> Verdict {
         .filter(|m| !m.outdated.is_empty())
         .collect();
     if outdated.is_empty() {
-        return Verdict::new("RollingOut", false, "NotRollingOut");
+        return Verdict::new(Type::RollingOut, false, Reason::NotRollingOut);
     }
     let mut reasons: Vec<_> = outdated
         .iter()
@@ -474,7 +474,7 @@ fn rolling_out(facts: &Facts, step: &Step) -> Verdict {
     reasons.sort();
     reasons.dedup();
     let head = format!("Rolling out {} not up-to-date replicas", outdated.len());
-    Verdict::new("RollingOut", true, "RollingOut").because(with_obstacles(
+    Verdict::new(Type::RollingOut, true, Reason::RollingOut).because(with_obstacles(
         format!("{head}\n{}", reasons.join("\n")),
         step,
     ))
@@ -483,19 +483,19 @@ fn rolling_out(facts: &Facts, step: &Step) -> Verdict {
 fn scaling_up(facts: &Facts, step: &Step) -> Verdict {
     let count = facts.machines.len();
     if count >= facts.replicas {
-        return Verdict::new("ScalingUp", false, "NotScalingUp");
+        return Verdict::new(Type::ScalingUp, false, Reason::NotScalingUp);
     }
     let head = format!("Scaling up from {count} to {} replicas", facts.replicas);
-    Verdict::new("ScalingUp", true, "ScalingUp").because(with_obstacles(head, step))
+    Verdict::new(Type::ScalingUp, true, Reason::ScalingUp).because(with_obstacles(head, step))
 }
 
 fn scaling_down(facts: &Facts, step: &Step) -> Verdict {
     let count = facts.machines.len();
     if count <= facts.replicas {
-        return Verdict::new("ScalingDown", false, "NotScalingDown");
+        return Verdict::new(Type::ScalingDown, false, Reason::NotScalingDown);
     }
     let head = format!("Scaling down from {count} to {} replicas", facts.replicas);
-    Verdict::new("ScalingDown", true, "ScalingDown").because(with_obstacles(head, step))
+    Verdict::new(Type::ScalingDown, true, Reason::ScalingDown).because(with_obstacles(head, step))
 }
 
 /// `head` with the obstacles to the creation or deletion of the next machine, or only with progress.

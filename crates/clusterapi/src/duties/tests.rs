@@ -48,7 +48,7 @@ fn the_condition_is_true_after_the_last_problem() {
     assert_eq!(verdict.reason, "Blocked");
     api::conditions::set(&mut list, verdict, None, Timestamp::UNIX_EPOCH);
     let after = Duties::default().verdict(&list).unwrap();
-    assert_eq!((after.type_, after.status), (TYPE, Status::True));
+    assert_eq!((after.type_, after.status), (TYPE.as_str(), Status::True));
     assert!(duties.done().is_ok(), "waiting is no error");
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::conditions::Type;
 use api::core::v1beta2::{ApiEndpoint, FailureDomain, MachineAddress};
 use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::kube::ResourceExt;
@@ -107,9 +108,9 @@ pub fn failure_domains(object: &DynamicObject) -> Vec<FailureDomain> {
 }
 
 /// Condition of a type, in the format of either contract.
-pub fn condition(object: &DynamicObject, type_: &str) -> Option<Seen> {
+pub fn condition(object: &DynamicObject, type_: Type) -> Option<Seen> {
     let list = object.data.pointer("/status/conditions")?.as_array()?;
-    let is_it = |value: &&Value| value.get("type").and_then(Value::as_str) == Some(type_);
+    let is_it = |value: &&Value| value.get("type").and_then(Value::as_str) == Some(type_.as_str());
     list.iter()
         .find(is_it)
         .and_then(|value| Seen::deserialize(value).ok())

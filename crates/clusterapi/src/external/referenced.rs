@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
-use api::conditions::{Status, Verdict};
+use api::conditions::{Reason, Status, Type, Verdict};
 use api::core::v1beta2::ContractReference;
 use api::kube::api::DynamicObject;
 use api::kube::{Resource, ResourceExt};
@@ -76,50 +76,49 @@ impl External {
 /// Object's condition `from` as the condition `type_`. Without that condition, `done` decides: true if the object
 /// reports by the contract that its `task`, such as `create the machine`, is done.
 pub(crate) fn mirrored(
-    type_: &'static str,
+    type_: Type,
     object: &DynamicObject,
-    from: &str,
+    from: Type,
     done: bool,
     task: &str,
 ) -> Verdict {
+    let (good, bad) = match from {
+        Type::Available => (Reason::Available, Reason::NotAvailable),
+        _ => (Reason::Ready, Reason::NotReady),
+    };
     if let Some(seen) = contract::condition(object, from) {
         let status = Status::parse(&seen.status);
-        let fallback = if status == Status::True {
-            from.to_owned()
-        } else {
-            format!("Not{from}")
+        let verdict = match seen.reason.as_str() {
+            "" if status == Status::True => Verdict::new(type_, status, good),
+            "" => Verdict::new(type_, status, bad),
+            reason => Verdict::from_reported(type_, status, reason),
         };
-        let reason = if seen.reason.is_empty() {
-            fallback
-        } else {
-            seen.reason
-        };
-        return Verdict::new(type_, status, reason).because(seen.message);
+        return verdict.because(seen.message);
     }
     if done {
-        return Verdict::new(type_, true, from);
+        return Verdict::new(type_, true, good);
     }
     let kind = object
         .types
         .as_ref()
         .map_or("object", |types| types.kind.as_str());
-    Verdict::new(type_, false, format!("Not{from}"))
-        .because(format!("Waiting for {kind} to {task}"))
+    Verdict::new(type_, false, bad).because(format!("Waiting for {kind} to {task}"))
 }
 
 /// Condition `type_` for an object of `kind` that does not exist or could not be read.
-pub(crate) fn absent(type_: &'static str, kind: &str, seen: &Referenced) -> Verdict {
+pub(crate) fn absent(type_: Type, kind: &str, seen: &Referenced) -> Verdict {
     match seen {
         Referenced::Unreadable(problem) => {
-            Verdict::new(type_, Status::Unknown, "InternalError").because(problem)
+            Verdict::new(type_, Status::Unknown, Reason::InternalError).because(problem)
         }
-        _ => Verdict::new(type_, false, "DoesNotExist").because(format!("{kind} does not exist")),
+        _ => Verdict::new(type_, false, Reason::DoesNotExist)
+            .because(format!("{kind} does not exist")),
     }
 }
 
 /// Condition `type_` for a deleted object of `kind` that a `subject` needs.
-pub(crate) fn deleted(type_: &'static str, kind: &str, subject: &str) -> Verdict {
-    Verdict::new(type_, false, "Deleted").because(format!(
+pub(crate) fn deleted(type_: Type, kind: &str, subject: &str) -> Verdict {
+    Verdict::new(type_, false, Reason::Deleted).because(format!(
         "{kind} has been deleted while the {subject} still exists"
     ))
 }

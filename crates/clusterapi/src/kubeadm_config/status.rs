@@ -1,7 +1,7 @@
 //! Status of a KubeadmConfig.
 
 use api::bootstrap::v1beta2::{KubeadmConfig, KubeadmConfigInitialization, KubeadmConfigStatus};
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
@@ -23,7 +23,7 @@ pub(super) fn has_data(config: &KubeadmConfig) -> bool {
 /// True if the status reports the presence or absence of the bootstrap data.
 pub(super) fn is_reported(config: &KubeadmConfig) -> bool {
     let status = config.status.as_ref();
-    status.is_some_and(|s| conditions::find(&s.conditions, "DataSecretAvailable").is_some())
+    status.is_some_and(|s| conditions::find(&s.conditions, Type::DataSecretAvailable).is_some())
 }
 
 /// True if the status reports a pause.
@@ -59,11 +59,7 @@ pub(super) fn after(
     }
     let data = data_verdict(plan, outcome);
     let ready = data.status == Status::True;
-    set(Verdict {
-        type_: "Ready",
-        reason: reason(ready).to_owned(),
-        ..data.clone()
-    });
+    set(Verdict::new(Type::Ready, data.status, reason(ready)).because(data.message.as_str()));
     set(data);
     if ready {
         let name = status.data_secret_name.clone();
@@ -78,13 +74,18 @@ pub(super) fn after(
     after
 }
 
-fn reason(ready: bool) -> &'static str {
-    if ready { "Ready" } else { "NotReady" }
+fn reason(ready: bool) -> Reason {
+    if ready {
+        Reason::Ready
+    } else {
+        Reason::NotReady
+    }
 }
 
 fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdict {
-    let not_yet =
-        |text: &str| Verdict::new("DataSecretAvailable", false, "NotAvailable").because(text);
+    let not_yet = |text: &str| {
+        Verdict::new(Type::DataSecretAvailable, false, Reason::NotAvailable).because(text)
+    };
     match (plan, outcome) {
         (Plan::Wait(wait), _) => not_yet(match wait {
             Wait::Infrastructure => "Waiting for the Cluster's infrastructure",
@@ -93,7 +94,7 @@ fn data_verdict(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Verdic
         }),
         // The data exists even if its token cannot be extended now.
         (Plan::Refresh | Plan::Done | Plan::Restore, _) | (_, Ok(_)) => {
-            Verdict::new("DataSecretAvailable", true, "Available")
+            Verdict::new(Type::DataSecretAvailable, true, Reason::Available)
         }
         (_, Err(error)) => not_yet(&operator::words::chain(error)),
     }
@@ -104,14 +105,18 @@ fn certificates(plan: Plan, outcome: Result<&Action, &BootstrapError>) -> Option
         return None;
     }
     match outcome {
-        Ok(_) => Some(Verdict::new("CertificatesAvailable", true, "Available")),
+        Ok(_) => Some(Verdict::new(
+            Type::CertificatesAvailable,
+            true,
+            Reason::Available,
+        )),
         Err(error) if error.is_about_certificates() => {
             let reason = if error.is_waiting() {
-                "NotAvailable"
+                Reason::NotAvailable
             } else {
-                "InternalError"
+                Reason::InternalError
             };
-            let verdict = Verdict::new("CertificatesAvailable", false, reason);
+            let verdict = Verdict::new(Type::CertificatesAvailable, false, reason);
             Some(verdict.because(operator::words::chain(error)))
         }
         Err(_) => None,

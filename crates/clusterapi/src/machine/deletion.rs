@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use api::conditions::Verdict;
+use api::conditions::{Reason, Type, Verdict};
 use api::core::v1beta2::{Cluster, Machine, MachineDeletionStatus};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
@@ -44,7 +44,7 @@ const NODE_DELETION_TIMEOUT: i32 = 10;
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
     /// Incomplete, with reason and message; requeued after the duration, if set, or on a change.
-    Wait(&'static str, String, Option<Duration>),
+    Wait(Reason, String, Option<Duration>),
     /// Complete.
     Done,
 }
@@ -73,10 +73,10 @@ pub(super) async fn run(
     }
     let (reason, message, pause_for) = match &progress {
         Ok(Progress::Wait(reason, message, pause_for)) => (*reason, message.clone(), *pause_for),
-        Ok(Progress::Done) => ("DeletionCompleted", String::new(), None),
-        Err(error) => ("Deleting", chain(error), None),
+        Ok(Progress::Done) => (Reason::DeletionCompleted, String::new(), None),
+        Err(error) => (Reason::Deleting, chain(error), None),
     };
-    let deleting = Verdict::new("Deleting", true, reason).because(message);
+    let deleting = Verdict::new(Type::Deleting, true, reason).because(message);
     state::conclude(&mut after, vec![deleting, pause::verdict(None)], now);
     store(ctx, machine, &after, given_up.as_deref()).await?;
     if progress? == Progress::Done {
@@ -121,7 +121,7 @@ async fn descend(
         let kind = &infrastructure.kind;
         let ready = object
             .as_ref()
-            .and_then(|object| contract::condition(object, "Ready"));
+            .and_then(|object| contract::condition(object, Type::Ready));
         let detail = ready
             .map(|ready| ready.message)
             .filter(|message| !message.is_empty());
@@ -130,7 +130,7 @@ async fn descend(
             None => format!("{kind} is being deleted"),
         };
         return Ok(Progress::Wait(
-            "WaitingForInfrastructureDeletion",
+            Reason::WaitingForInfrastructureDeletion,
             message,
             None,
         ));
@@ -139,7 +139,11 @@ async fn descend(
         && !ctx.external.delete(&config, &namespace).await?
     {
         let message = format!("{} is being deleted", config.kind);
-        return Ok(Progress::Wait("WaitingForBootstrapDeletion", message, None));
+        return Ok(Progress::Wait(
+            Reason::WaitingForBootstrapDeletion,
+            message,
+            None,
+        ));
     }
     match node {
         Some(node) => remove_node(ctx, machine, &node, now).await,
@@ -157,7 +161,11 @@ async fn before_infrastructure(
 ) -> Result<Option<Progress>, Error> {
     if let Some(hooks) = hooks(machine, PRE_DRAIN) {
         began(&mut times(machine).wait_for_pre_drain_hook_start_time, now);
-        return Ok(Some(Progress::Wait("WaitingForPreDrainHook", hooks, None)));
+        return Ok(Some(Progress::Wait(
+            Reason::WaitingForPreDrainHook,
+            hooks,
+            None,
+        )));
     }
     if let Some(node) = node.filter(|_| !was_emptied(machine)) {
         if let Some(progress) = empty(ctx, machine, node, now, given_up).await? {
@@ -173,7 +181,7 @@ async fn before_infrastructure(
             now,
         );
         return Ok(Some(Progress::Wait(
-            "WaitingForPreTerminateHook",
+            Reason::WaitingForPreTerminateHook,
             hooks,
             None,
         )));
@@ -214,7 +222,7 @@ async fn empty(
     let awaited = awaited(&left, silence.filter(|_| limit.is_none()), start, field);
     let message = format!("Drain not completed yet (started at {start}):\n{awaited}");
     Ok(Some(Progress::Wait(
-        "DrainingNode",
+        Reason::DrainingNode,
         message,
         Some(poll(start, now)),
     )))
@@ -256,7 +264,7 @@ async fn detach(
     let awaited = awaited(&left, silence.filter(|_| limit.is_none()), begun, field);
     let message = format!("Waiting for volumes to be detached (started at {start}):\n{awaited}");
     Ok(Some(Progress::Wait(
-        "WaitingForVolumeDetach",
+        Reason::WaitingForVolumeDetach,
         message,
         Some(poll(start, now)),
     )))
@@ -310,7 +318,11 @@ async fn remove_node(
         return Ok(Progress::Done);
     }
     let message = format!("Node {node} cannot be deleted yet: {problem}");
-    Ok(Progress::Wait("DeletingNode", message, Some(POLL_FIRST)))
+    Ok(Progress::Wait(
+        Reason::DeletingNode,
+        message,
+        Some(POLL_FIRST),
+    ))
 }
 
 /// Node of the [`Machine`], if to be drained and deleted.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{
     Machine, MachineInitialization, MachinePhase, MachineStatus, NodeInfo, NodeReference, NodeSwap,
 };
@@ -47,7 +47,7 @@ pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machi
         ],
         node_verdicts(&after, facts, now),
         vec![
-            Verdict::new("Deleting", false, "NotDeleting"),
+            Verdict::new(Type::Deleting, false, Reason::NotDeleting),
             pause::verdict(None),
         ],
     ];
@@ -105,13 +105,14 @@ pub(super) fn phase(machine: &Machine) -> MachinePhase {
 
 /// Time until the state changes without an event: the [`Machine`] becomes available, or [`REMOTE_GRACE`] ends.
 pub(super) fn look_again(machine: &Machine, now: Timestamp) -> Option<Duration> {
-    let available = conditions::find(machine.conditions(), "Available")?;
-    if available.reason == "WaitingForMinReadySeconds" {
-        let ready = conditions::find(machine.conditions(), "Ready")?;
+    let available = conditions::find(machine.conditions(), Type::Available)?;
+    if available.reason == Reason::WaitingForMinReadySeconds {
+        let ready = conditions::find(machine.conditions(), Type::Ready)?;
         return Some(left(machine, ready, now)?.max(Duration::from_millis(100)));
     }
-    let healthy = conditions::find(machine.conditions(), "NodeHealthy")?;
-    (healthy.reason == "ConnectionDown" || machine.node_name().is_some()).then_some(REMOTE_GRACE)
+    let healthy = conditions::find(machine.conditions(), Type::NodeHealthy)?;
+    (healthy.reason == Reason::ConnectionDown || machine.node_name().is_some())
+        .then_some(REMOTE_GRACE)
 }
 
 fn bootstrap(machine: &mut Machine, status: &mut MachineStatus, seen: &Referenced) {
@@ -179,7 +180,7 @@ fn certificates_expiry(machine: &Machine, bootstrap: &Referenced) -> Option<Time
 }
 
 fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
-    let type_ = "BootstrapConfigReady";
+    let type_ = Type::BootstrapConfigReady;
     let kind = machine
         .spec
         .bootstrap
@@ -188,33 +189,40 @@ fn bootstrap_ready(machine: &Machine, seen: &Referenced) -> Verdict {
         .map_or("", |reference| &reference.kind);
     match seen {
         Referenced::Nothing if machine.spec.bootstrap.data_secret_name.is_some() => {
-            Verdict::new(type_, true, "DataSecretProvided")
+            Verdict::new(type_, true, Reason::DataSecretProvided)
         }
-        Referenced::Nothing => Verdict::new(type_, false, "NotReady")
+        Referenced::Nothing => Verdict::new(type_, false, Reason::NotReady)
             .because("spec.bootstrap names neither a config nor a Secret"),
         Referenced::There(object, version) => {
             let done = contract::data_secret_created(object, *version);
-            mirrored(type_, object, "Ready", done, "create the bootstrap data")
+            mirrored(
+                type_,
+                object,
+                Type::Ready,
+                done,
+                "create the bootstrap data",
+            )
         }
         // The bootstrap data has been used, so a deleted config is not a problem.
         Referenced::Missing if machine.bootstrap_ready() => {
-            Verdict::new(type_, true, "Ready").because(format!("{kind} does not exist any more"))
+            Verdict::new(type_, true, Reason::Ready)
+                .because(format!("{kind} does not exist any more"))
         }
         other => absent(type_, kind, other),
     }
 }
 
 fn infrastructure_ready(machine: &Machine, facts: &Facts) -> Verdict {
-    let type_ = "InfrastructureReady";
+    let type_ = Type::InfrastructureReady;
     let kind = &machine.spec.infrastructure_ref.kind;
     match &facts.infrastructure {
         Referenced::There(object, version) => {
             let done = contract::provisioned(object, *version);
             if done && contract::text(object, "/spec/providerID").is_none() {
-                return Verdict::new(type_, false, "NotReady")
+                return Verdict::new(type_, false, Reason::NotReady)
                     .because(format!("{kind} is provisioned but has no spec.providerID"));
             }
-            mirrored(type_, object, "Ready", done, "create the machine")
+            mirrored(type_, object, Type::Ready, done, "create the machine")
         }
         Referenced::Missing if machine.infrastructure_provisioned() => {
             deleted(type_, kind, "Machine")
@@ -224,25 +232,25 @@ fn infrastructure_ready(machine: &Machine, facts: &Facts) -> Verdict {
 }
 
 fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdict> {
-    let both = |status: Status, reason: &str, message: String| {
-        ["NodeReady", "NodeHealthy"]
+    let both = |status: Status, reason: Reason, message: String| {
+        [Type::NodeReady, Type::NodeHealthy]
             .map(|type_| Verdict::new(type_, status, reason).because(message.clone()))
             .to_vec()
     };
-    let waiting = |message: String| both(Status::Unknown, "NodeDoesNotExist", message);
+    let waiting = |message: String| both(Status::Unknown, Reason::NodeDoesNotExist, message);
     let known = machine.node_name();
     match &facts.node {
         Seen::Found(node) => vec![node_ready(node), node_healthy(node)],
         Seen::Ambiguous(names) => both(
             Status::Unknown,
-            "NodeInspectionFailed",
+            Reason::NodeInspectionFailed,
             format!("Nodes {} have the same spec.providerID", names.join(", ")),
         ),
         Seen::Unreachable(health) if is_connecting(machine, facts, health) => Vec::new(),
         Seen::Unreachable(health) => unreachable(machine, facts, health, now),
         Seen::Absent if known.is_some() => both(
             Status::False,
-            "NodeDeleted",
+            Reason::NodeDeleted,
             format!(
                 "Node {} has been deleted while the Machine still exists",
                 known.unwrap_or("")
@@ -263,7 +271,7 @@ fn node_verdicts(machine: &Machine, facts: &Facts, now: Timestamp) -> Vec<Verdic
 fn is_connecting(machine: &Machine, facts: &Facts, health: &Health) -> bool {
     // Without both of these no attempt is started.
     let is_tried = facts.cluster.infrastructure_provisioned() && facts.cluster.endpoint().is_some();
-    let reported = conditions::find(machine.conditions(), "NodeHealthy").is_some();
+    let reported = conditions::find(machine.conditions(), Type::NodeHealthy).is_some();
     health.is_connecting() && is_tried && reported
 }
 
@@ -273,28 +281,31 @@ fn unreachable(machine: &Machine, facts: &Facts, health: &Health, now: Timestamp
     let silent = answered.is_none_or(|at| {
         Duration::try_from(now.duration_since(at)).unwrap_or_default() > REMOTE_GRACE
     });
-    let known = conditions::find(machine.conditions(), "NodeHealthy");
-    let reported = known.is_some_and(|known| known.reason != "NodeDoesNotExist");
+    let known = conditions::find(machine.conditions(), Type::NodeHealthy);
+    let reported = known.is_some_and(|known| known.reason != Reason::NodeDoesNotExist);
     if machine.node_name().is_some() && reported && !silent {
         return Vec::new();
     }
     let (reason, message) = if machine.node_name().is_some() {
         let why = health.problem.as_deref().unwrap_or("no connection");
-        ("ConnectionDown", format!("Remote connection down: {why}"))
+        (
+            Reason::ConnectionDown,
+            format!("Remote connection down: {why}"),
+        )
     } else if !facts.cluster.control_plane_initialized() {
         let waits = match machine.is_control_plane() {
             true => waiting_for(machine),
             false => FIRST_NODE.to_owned(),
         };
-        ("NodeDoesNotExist", waits)
+        (Reason::NodeDoesNotExist, waits)
     } else {
         let why = health.problem.as_deref().unwrap_or("no connection");
         (
-            "NodeDoesNotExist",
+            Reason::NodeDoesNotExist,
             format!("{}; remote connection down: {why}", waiting_for(machine)),
         )
     };
-    ["NodeReady", "NodeHealthy"]
+    [Type::NodeReady, Type::NodeHealthy]
         .map(|type_| Verdict::new(type_, Status::Unknown, reason).because(message.clone()))
         .to_vec()
 }
@@ -306,25 +317,23 @@ fn waiting_for(machine: &Machine) -> String {
 
 fn node_ready(node: &Node) -> Verdict {
     let Some((status, reason, message)) = node_condition(node, "Ready") else {
-        return Verdict::new("NodeReady", Status::Unknown, "NodeReadyUnknown")
+        return Verdict::new(Type::NodeReady, Status::Unknown, Reason::NodeReadyUnknown)
             .because("* Node.Ready: Condition not yet reported");
-    };
-    let reason = match status {
-        Status::True => "NodeReady",
-        Status::False => "NodeNotReady",
-        Status::Unknown => reason,
-    };
-    let reason = if reason.is_empty() {
-        "NodeReadyUnknown"
-    } else {
-        reason
     };
     let message = if status == Status::True {
         String::new()
     } else {
         line_of("Ready", message)
     };
-    Verdict::new("NodeReady", status, reason).because(message)
+    let verdict = match status {
+        Status::True => Verdict::new(Type::NodeReady, status, Reason::NodeReady),
+        Status::False => Verdict::new(Type::NodeReady, status, Reason::NodeNotReady),
+        Status::Unknown if reason.is_empty() => {
+            Verdict::new(Type::NodeReady, status, Reason::NodeReadyUnknown)
+        }
+        Status::Unknown => Verdict::from_reported(Type::NodeReady, status, reason),
+    };
+    verdict.because(message)
 }
 
 /// `Ready` must be true; the pressure conditions must be false.
@@ -347,12 +356,12 @@ fn node_healthy(node: &Node) -> Verdict {
         }
     }
     let (status, reason) = match (bad.is_empty(), unknown.is_empty()) {
-        (false, _) => (Status::False, "NodeNotHealthy"),
-        (true, false) => (Status::Unknown, "NodeHealthUnknown"),
-        (true, true) => (Status::True, "NodeHealthy"),
+        (false, _) => (Status::False, Reason::NodeNotHealthy),
+        (true, false) => (Status::Unknown, Reason::NodeHealthUnknown),
+        (true, true) => (Status::True, Reason::NodeHealthy),
     };
     bad.append(&mut unknown);
-    Verdict::new("NodeHealthy", status, reason).because(bad.join("\n"))
+    Verdict::new(Type::NodeHealthy, status, reason).because(bad.join("\n"))
 }
 
 fn line_of(type_: &str, message: &str) -> String {
@@ -372,16 +381,16 @@ fn node_condition<'a>(node: &'a Node, type_: &str) -> Option<(Status, &'a str, &
 
 fn ready(machine: &Machine, list: &[Condition]) -> Verdict {
     let reasons = Reasons {
-        good: "Ready",
-        bad: "NotReady",
-        unknown: "ReadyUnknown",
+        good: Reason::Ready,
+        bad: Reason::NotReady,
+        unknown: Reason::ReadyUnknown,
     };
     let mut parts = vec![
-        Part::negative("Deleting"),
-        Part::positive("BootstrapConfigReady"),
-        Part::positive("InfrastructureReady"),
-        Part::positive("NodeHealthy"),
-        Part::positive("HealthCheckSucceeded").optional(),
+        Part::negative(Type::Deleting),
+        Part::positive(Type::BootstrapConfigReady),
+        Part::positive(Type::InfrastructureReady),
+        Part::positive(Type::NodeHealthy),
+        Part::positive(Type::HealthCheckSucceeded).optional(),
     ];
     parts.extend(
         machine
@@ -391,16 +400,16 @@ fn ready(machine: &Machine, list: &[Condition]) -> Verdict {
             .flatten()
             .map(Part::gate),
     );
-    summarize("Ready", list, &parts, reasons)
+    summarize(Type::Ready, list, &parts, reasons)
 }
 
 fn available(machine: &Machine, list: &[Condition], now: Timestamp) -> Verdict {
-    match conditions::find(list, "Ready") {
+    match conditions::find(list, Type::Ready) {
         Some(ready) if ready.status == "True" => match left(machine, ready, now) {
-            Some(_) => Verdict::new("Available", false, "WaitingForMinReadySeconds"),
-            None => Verdict::new("Available", true, "Available"),
+            Some(_) => Verdict::new(Type::Available, false, Reason::WaitingForMinReadySeconds),
+            None => Verdict::new(Type::Available, true, Reason::Available),
         },
-        _ => Verdict::new("Available", false, "NotReady"),
+        _ => Verdict::new(Type::Available, false, Reason::NotReady),
     }
 }
 

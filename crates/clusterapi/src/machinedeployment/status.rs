@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::{Machine, MachineDeployment, MachineDeploymentPhase, MachineSet};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
@@ -123,14 +123,15 @@ fn phase(there: i32, wanted: i32) -> MachineDeploymentPhase {
 
 fn available(deployment: &MachineDeployment, available: i32) -> Verdict {
     if deployment.is_deleting() {
-        return Verdict::new("Available", false, "NotAvailable").because("Deletion in progress");
+        return Verdict::new(Type::Available, false, Reason::NotAvailable)
+            .because("Deletion in progress");
     }
     let bounds = rollout::bounds(deployment);
     let least = bounds.replicas - bounds.unavailable;
     if available >= least {
-        return Verdict::new("Available", true, "Available");
+        return Verdict::new(Type::Available, true, Reason::Available);
     }
-    Verdict::new("Available", false, "NotAvailable").because(format!(
+    Verdict::new(Type::Available, false, Reason::NotAvailable).because(format!(
         "{available} available replicas, at least {least} required"
     ))
 }
@@ -138,7 +139,7 @@ fn available(deployment: &MachineDeployment, available: i32) -> Verdict {
 /// Obstacles of `sets` to the creation of machines, one line each.
 fn obstacles(sets: &[Arc<MachineSet>]) -> String {
     let scaling = sets.iter().filter(|set| !set.is_deleting());
-    let scaling = scaling.filter_map(|set| conditions::find(set.conditions(), "ScalingUp"));
+    let scaling = scaling.filter_map(|set| conditions::find(set.conditions(), Type::ScalingUp));
     let mut lines: Vec<_> = scaling
         .flat_map(|condition| news::list_of_obstacles(&condition.message))
         .map(|line| format!("* {line}"))
@@ -150,11 +151,11 @@ fn obstacles(sets: &[Arc<MachineSet>]) -> String {
 fn rolling_out(machines: &[Arc<Machine>], blocked: &str) -> Verdict {
     let outdated: Vec<_> = machines
         .iter()
-        .filter_map(|machine| conditions::find(machine.conditions(), "UpToDate"))
+        .filter_map(|machine| conditions::find(machine.conditions(), Type::UpToDate))
         .filter(|condition| condition.status == "False")
         .collect();
     let Some(first) = outdated.first() else {
-        return Verdict::new("RollingOut", false, "NotRollingOut");
+        return Verdict::new(Type::RollingOut, false, Reason::NotRollingOut);
     };
     let mut text = format!(
         "Rolling out {} not up-to-date replicas\n{}",
@@ -164,7 +165,7 @@ fn rolling_out(machines: &[Arc<Machine>], blocked: &str) -> Verdict {
     if !blocked.is_empty() {
         text = format!("{text}\nThe roll-out {BLOCKED}\n{blocked}");
     }
-    Verdict::new("RollingOut", true, "RollingOut").because(text)
+    Verdict::new(Type::RollingOut, true, Reason::RollingOut).because(text)
 }
 
 async fn store(

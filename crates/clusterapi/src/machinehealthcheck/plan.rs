@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::conditions::Verdict;
+use api::conditions::{Reason, Type, Verdict};
 use api::core::v1beta2::{Cluster, MachineHealthCheck, RemediationTrigger};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::k8s_openapi::jiff::Timestamp;
@@ -110,10 +110,12 @@ fn refusal(how: &str, expected: i32, ill: i32, limit: &str, value: &str) -> Stri
 
 /// Conditions of the check.
 pub(super) fn verdict(allowed: &Allowed) -> Verdict {
-    let type_ = "RemediationAllowed";
+    let type_ = Type::RemediationAllowed;
     match allowed {
-        Allowed::Yes(_) => Verdict::new(type_, true, type_),
-        Allowed::No(why) => Verdict::new(type_, false, "TooManyUnhealthy").because(why.clone()),
+        Allowed::Yes(_) => Verdict::new(type_, true, Reason::RemediationAllowed),
+        Allowed::No(why) => {
+            Verdict::new(type_, false, Reason::TooManyUnhealthy).because(why.clone())
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::{ContractReference, Machine, MachineHealthCheck, VersionedReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
@@ -18,10 +18,10 @@ use crate::external::{CloneRequest, ExternalError};
 use crate::inplace::{MACHINE_SET_METADATA, Wanted};
 use crate::owners;
 
-const SUCCEEDED: &str = "HealthCheckSucceeded";
-const BY_OWNER: &str = "OwnerRemediated";
-const EXTERNALLY: &str = "ExternallyRemediated";
-const WAITING: &str = "WaitingForRemediation";
+const SUCCEEDED: Type = Type::HealthCheckSucceeded;
+const BY_OWNER: Type = Type::OwnerRemediated;
+const EXTERNALLY: Type = Type::ExternallyRemediated;
+const WAITING: Reason = Reason::WaitingForRemediation;
 
 /// Writes the conditions of all checked machines, and requests the replacement of unhealthy ones if allowed.
 pub(super) async fn run(
@@ -66,7 +66,7 @@ async fn mark(
 
 /// Conditions to set on a healthy machine.
 pub(super) fn healthy() -> Vec<Verdict> {
-    vec![Verdict::new(SUCCEEDED, true, SUCCEEDED)]
+    vec![Verdict::new(SUCCEEDED, true, Reason::HealthCheckSucceeded)]
 }
 
 /// Request to the owner of a machine for a replacement.
@@ -109,17 +109,17 @@ async fn request(
         metadata: Wanted::default(),
         manager: &MACHINE_SET_METADATA,
     };
-    let failed = |reason: &str, source: &ExternalError| {
+    let failed = |reason: Reason, source: &ExternalError| {
         Verdict::new(EXTERNALLY, false, reason).because(source.to_string())
     };
     Ok(match runner.external.clone_template(&request).await {
         Ok(_) => Verdict::new(EXTERNALLY, false, WAITING).because("Waiting for remediation"),
         Err(source @ ExternalError::TemplateMissing { .. }) => {
-            failed("RemediationTemplateNotFound", &source)
+            failed(Reason::RemediationTemplateNotFound, &source)
         }
         Err(
             source @ (ExternalError::UnknownKind { .. } | ExternalError::TemplateMalformed { .. }),
-        ) => failed("RemediationRequestCreationFailed", &source),
+        ) => failed(Reason::RemediationRequestCreationFailed, &source),
         Err(source) => return Err(source.into()),
     })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions;
+use api::conditions::{self, Reason, Type};
 use api::core::v1beta2::{Cluster, HealthChecks, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -47,7 +47,7 @@ pub(super) enum Health {
 /// Reason and message of the condition of an unhealthy machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cause {
-    pub(super) reason: &'static str,
+    pub(super) reason: Reason,
     pub(super) message: String,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn health(
         .contains_key(REMEDIATE_MACHINE_ANNOTATION)
     {
         return Health::Unhealthy(cause(
-            "HasRemediateAnnotation",
+            Reason::HasRemediateAnnotation,
             format!("marked for remediation via {REMEDIATE_MACHINE_ANNOTATION} annotation"),
         ));
     }
@@ -94,14 +94,14 @@ fn problems(target: &Target, cluster: &Cluster, checks: &HealthChecks) -> Vec<Pr
     let is_worker = !target.machine.labels().contains_key(CONTROL_PLANE_LABEL);
     let has = |type_| conditions::is_true(cluster.conditions(), type_);
     // Without infrastructure there are no machines, and without a control plane workers have nothing to join.
-    if !has("InfrastructureReady") || (is_worker && !has("ControlPlaneInitialized")) {
+    if !has(Type::InfrastructureReady) || (is_worker && !has(Type::ControlPlaneInitialized)) {
         return problems;
     }
     match &target.node {
         Seen::None => problems.extend(startup(&target.machine, cluster, checks)),
         Seen::Gone => problems.push(Problem {
             due: Timestamp::MIN,
-            cause: cause("NodeDeleted", "Node has been deleted".to_owned()),
+            cause: cause(Reason::NodeDeleted, "Node has been deleted".to_owned()),
         }),
         Seen::There(node) => problems.extend(of_node(node, checks)),
     }
@@ -117,7 +117,7 @@ fn of_machine(machine: &Machine, checks: &HealthChecks) -> Vec<Problem> {
         (known.status == status).then(|| Problem {
             due: after(since, check.timeout_seconds),
             cause: lasting(
-                "UnhealthyMachine",
+                Reason::UnhealthyMachine,
                 "Machine",
                 &check.type_,
                 status,
@@ -140,7 +140,7 @@ fn of_node(node: &Node, checks: &HealthChecks) -> Vec<Problem> {
         (known.status == check.status).then(|| Problem {
             due: after(since, check.timeout_seconds),
             cause: lasting(
-                "UnhealthyNode",
+                Reason::UnhealthyNode,
                 "Node",
                 &check.type_,
                 &check.status,
@@ -166,22 +166,22 @@ fn startup(machine: &Machine, cluster: &Cluster, checks: &HealthChecks) -> Optio
         created,
         since(conditions::find(
             cluster.conditions(),
-            "InfrastructureReady",
+            Type::InfrastructureReady,
         )),
         since(conditions::find(
             cluster.conditions(),
-            "ControlPlaneInitialized",
+            Type::ControlPlaneInitialized,
         )),
         since(conditions::find(
             machine.conditions(),
-            "InfrastructureReady",
+            Type::InfrastructureReady,
         )),
     ];
     let from = needed.into_iter().flatten().max()?;
     let message = format!("Node failed to report startup in {}", duration(limit));
     Some(Problem {
         due: after(from, limit),
-        cause: cause("NodeStartupTimeout", message),
+        cause: cause(Reason::NodeStartupTimeout, message),
     })
 }
 
@@ -190,7 +190,7 @@ fn after(since: Timestamp, seconds: i32) -> Timestamp {
     since.checked_add(limit).unwrap_or(Timestamp::MAX)
 }
 
-fn lasting(reason: &'static str, of: &str, type_: &str, status: &str, seconds: i32) -> Cause {
+fn lasting(reason: Reason, of: &str, type_: &str, status: &str, seconds: i32) -> Cause {
     let lasted = duration(seconds);
     cause(
         reason,
@@ -198,7 +198,7 @@ fn lasting(reason: &'static str, of: &str, type_: &str, status: &str, seconds: i
     )
 }
 
-fn cause(reason: &'static str, message: String) -> Cause {
+fn cause(reason: Reason, message: String) -> Cause {
     Cause {
         reason,
         message: format!("Health check failed: {message}"),

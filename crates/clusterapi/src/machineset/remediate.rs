@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::{Machine, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use api::kube::ResourceExt;
@@ -15,7 +15,7 @@ use crate::news::{self, News, WAITING};
 use crate::{Context, owners};
 
 /// Condition of a machine that waits for its replacement, with the reason.
-const TYPE: &str = "OwnerRemediated";
+const TYPE: Type = Type::OwnerRemediated;
 
 /// Fate of a machine with a failed health check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ enum Fate {
     /// Deleted, and replaced by the set.
     Replaced,
     /// Left alone, for a reason of upstream and these sentences.
-    Stays(&'static str, Vec<String>),
+    Stays(Reason, Vec<String>),
 }
 
 /// `maxInFlight`: the number, and the value of the field.
@@ -75,15 +75,15 @@ fn decide<'a>(
     let fate = |at: usize| {
         if !is_current {
             let why = "Machine won't be remediated because it is pending removal due to rollout";
-            Fate::Stays("CannotBeRemediated", vec![why.to_owned()])
+            Fate::Stays(Reason::CannotBeRemediated, vec![why.to_owned()])
         } else if let Some((_, value)) = limit.filter(|_| at >= room) {
             let why = format!(
                 "{WAITING}other machines: too many remediations are in progress \
                  (spec.remediation.maxInFlight is {value})"
             );
-            Fate::Stays("RemediationDeferred", vec![why])
+            Fate::Stays(Reason::RemediationDeferred, vec![why])
         } else if !problems.is_empty() {
-            Fate::Stays("RemediationDeferred", problems.to_vec())
+            Fate::Stays(Reason::RemediationDeferred, problems.to_vec())
         } else {
             Fate::Replaced
         }
@@ -94,7 +94,7 @@ fn decide<'a>(
 
 /// Marks and deletes a [`Machine`].
 async fn replace(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(), Error> {
-    let verdict = Verdict::new(TYPE, true, "MachineDeleting")
+    let verdict = Verdict::new(TYPE, true, Reason::MachineDeleting)
         .because("The Machine failed its health check and is being replaced");
     status::conclude(ctx, machine, verdict).await?;
     apply::delete_machine(ctx, set, machine).await
@@ -104,12 +104,12 @@ async fn replace(ctx: &Context, set: &MachineSet, machine: &Machine) -> Result<(
 async fn defer(
     ctx: &Context,
     machine: &Machine,
-    reason: &'static str,
+    reason: Reason,
     why: &[String],
 ) -> Result<(), Error> {
     let lines: Vec<_> = why.iter().map(|line| format!("* {line}")).collect();
     let verdict = Verdict::new(TYPE, false, reason).because(match why {
-        [one] if reason != "RemediationDeferred" => one.clone(),
+        [one] if reason != Reason::RemediationDeferred => one.clone(),
         _ => lines.join("\n"),
     });
     let known = conditions::find(machine.conditions(), TYPE);
@@ -119,10 +119,11 @@ async fn defer(
     status::conclude(ctx, machine, verdict).await?;
     let note = format!("Not replaced: {}", why.join("; "));
     // A warning, unless it passes without intervention.
-    let passes = reason != "RemediationDeferred" || why.iter().all(|it| it.starts_with(WAITING));
+    let passes =
+        reason != Reason::RemediationDeferred || why.iter().all(|it| it.starts_with(WAITING));
     let news = match passes {
-        true => News::normal(reason, "Remediate", note),
-        false => News::warning(reason, "Remediate", note),
+        true => News::normal(reason.as_str(), "Remediate", note),
+        false => News::warning(reason.as_str(), "Remediate", note),
     };
     news::publish(ctx, machine, [news]).await;
     Ok(())
@@ -130,7 +131,7 @@ async fn defer(
 
 /// True if the [`Machine`] was marked as remediated, but not deleted: the controller was stopped in between.
 fn is_interrupted(machine: &Machine) -> bool {
-    conditions::find(machine.conditions(), "HealthCheckSucceeded")
+    conditions::find(machine.conditions(), Type::HealthCheckSucceeded)
         .is_some_and(|found| found.status == "False")
         && conditions::is_true(machine.conditions(), TYPE)
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions;
+use api::conditions::{self, Type};
 use api::core::v1beta2::{Bootstrap, ContractReference, DeletionOrder, Machine, MachineSet};
 use api::kube::ResourceExt;
 use api::names::{
@@ -65,9 +65,12 @@ pub(crate) fn eagerness(machine: &Machine) -> u8 {
         .contains_key(DELETE_MACHINE_ANNOTATION)
     {
         80
-    } else if conditions::is_true(machine.conditions(), "Updating") {
+    } else if conditions::is_true(machine.conditions(), Type::Updating) {
         75
-    } else if failed("HealthCheckSucceeded") || failed("NodeHealthy") || unknown("NodeHealthy") {
+    } else if failed(Type::HealthCheckSucceeded)
+        || failed(Type::NodeHealthy)
+        || unknown(Type::NodeHealthy)
+    {
         50
     } else {
         // A machine without a Node runs no workload.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::{Machine, MachineSet};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
@@ -167,12 +167,12 @@ pub(super) fn observed(
 /// Condition `UpToDate` of the machines of this set.
 fn freshness(ctx: &Context, set: &MachineSet) -> Verdict {
     match is_current(ctx, set) {
-        None => Verdict::new("UpToDate", Status::Unknown, "UpToDateUnknown")
+        None => Verdict::new(Type::UpToDate, Status::Unknown, Reason::UpToDateUnknown)
             .because("The MachineDeployment is not known yet"),
-        Some(lines) if lines.is_empty() => Verdict::new("UpToDate", true, "UpToDate"),
+        Some(lines) if lines.is_empty() => Verdict::new(Type::UpToDate, true, Reason::UpToDate),
         Some(lines) => {
             let lines: Vec<_> = lines.iter().map(|line| format!("* {line}")).collect();
-            Verdict::new("UpToDate", false, "NotUpToDate").because(lines.join("\n"))
+            Verdict::new(Type::UpToDate, false, Reason::NotUpToDate).because(lines.join("\n"))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::conditions::Verdict;
+use api::conditions::{Reason, Verdict};
 use api::kube::runtime::controller::Action;
 use operator::retry::is_conflict;
 use operator::words::chain;
@@ -55,17 +55,17 @@ impl Obstacle {
     /// Condition; `None` after a concurrent change of the object.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let (reason, message) = match self {
-            Self::NotReconciled(message) => ("ClusterClassNotReconciled", message.clone()),
-            Self::Failed(message) => ("ReconcileFailed", message.clone()),
+            Self::NotReconciled(message) => (Reason::ClusterClassNotReconciled, message.clone()),
+            Self::Failed(message) => (Reason::ReconcileFailed, message.clone()),
             Self::Request(error) if is_conflict(error) => return None,
-            Self::Request(error) => ("ReconcileFailed", chain(error)),
+            Self::Request(error) => (Reason::ReconcileFailed, chain(error)),
             Self::Several(obstacles) => {
                 let verdicts = obstacles.iter().filter_map(Self::verdict);
                 let messages: Vec<_> = verdicts.map(|verdict| verdict.message).collect();
                 if messages.is_empty() {
                     return None;
                 }
-                ("ReconcileFailed", messages.join("; "))
+                (Reason::ReconcileFailed, messages.join("; "))
             }
         };
         Some(Verdict::new(TYPE, false, reason).because(message))

@@ -1,6 +1,6 @@
 //! Condition `TopologyReconciled`, with upstream's reasons.
 
-use api::conditions::{self, Verdict};
+use api::conditions::{self, Reason, Type, Verdict};
 use api::core::v1beta2::Cluster;
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
@@ -12,16 +12,16 @@ use crate::Error;
 use crate::error::{Doing, is_absent};
 
 /// Type of the condition.
-pub(super) const TYPE: &str = "TopologyReconciled";
+pub(super) const TYPE: Type = Type::TopologyReconciled;
 
 /// Condition of a Cluster being deleted.
 pub(super) fn deleting() -> Verdict {
-    Verdict::new(TYPE, false, "Deleting").because("Cluster is deleting")
+    Verdict::new(TYPE, false, Reason::Deleting).because("Cluster is deleting")
 }
 
 /// Condition of a paused Cluster.
 pub(super) fn paused(why: &str) -> Verdict {
-    Verdict::new(TYPE, false, "Paused").because(why)
+    Verdict::new(TYPE, false, Reason::Paused).because(why)
 }
 
 /// Writes a changed condition.

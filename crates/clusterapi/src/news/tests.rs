@@ -48,7 +48,7 @@ fn a_failure_of_the_infrastructure_is_a_warning_when_it_is_new() {
     );
     let news = of_machine(&was, &is, None);
     assert_eq!(reasons(&news), ["InstanceDeleted"]);
-    assert_eq!(news[0].type_, Type::Warning);
+    assert_eq!(news[0].type_, events::Type::Warning);
     assert!(news[0].note.starts_with("server 8d29 was deleted"));
     assert_eq!(of_machine(&is, &is, None), []);
     let waits = with("False", "WaitingForCloud", "creating server 8d29");
@@ -118,9 +118,9 @@ fn a_rollout_begins_is_blocked_and_ends() {
     assert_eq!(reasons(&of_deployment(&rests, &rolls)), ["RolloutStarted"]);
     let news = of_deployment(&rolls, &waiting);
     assert_eq!(reasons(&news), ["RolloutBlocked"]);
-    assert_eq!(news[0].type_, Type::Normal);
+    assert_eq!(news[0].type_, events::Type::Normal);
     let news = of_deployment(&rolls, &blocked);
-    assert_eq!(news[0].type_, Type::Warning);
+    assert_eq!(news[0].type_, events::Type::Warning);
     assert_eq!(
         news[0].note,
         "Version v3 is newer than that of KubeadmControlPlane cp, v2"

@@ -3,15 +3,15 @@ use api::k8s_openapi::jiff::Timestamp;
 use super::*;
 
 const REASONS: Reasons = Reasons {
-    good: "Ready",
-    bad: "NotReady",
-    unknown: "ReadyUnknown",
+    good: Reason::Ready,
+    bad: Reason::NotReady,
+    unknown: Reason::ReadyUnknown,
 };
 
-fn list(entries: &[(&'static str, Status, &str)]) -> Vec<Condition> {
+fn list(entries: &[(Type, Status, &str)]) -> Vec<Condition> {
     let mut list = Vec::new();
     for (type_, status, message) in entries {
-        let verdict = Verdict::new(type_, *status, "Because").because(*message);
+        let verdict = Verdict::from_reported(*type_, *status, "Because").because(*message);
         conditions::set(&mut list, verdict, None, Timestamp::UNIX_EPOCH);
     }
     list
@@ -21,51 +21,54 @@ fn list(entries: &[(&'static str, Status, &str)]) -> Vec<Condition> {
 fn a_summary_is_as_good_as_its_worst_part() {
     use Status::{False, True, Unknown};
     let parts = [
-        Part::negative("Deleting"),
-        Part::positive("InfrastructureReady"),
-        Part::positive("NodeHealthy"),
-        Part::positive("HealthCheckSucceeded").optional(),
+        Part::negative(Type::Deleting),
+        Part::positive(Type::InfrastructureReady),
+        Part::positive(Type::NodeHealthy),
+        Part::positive(Type::HealthCheckSucceeded).optional(),
     ];
-    type Case<'a> = (&'a [(&'static str, Status, &'a str)], Status, &'a str);
+    type Case<'a> = (&'a [(Type, Status, &'a str)], Status, &'a str);
     let cases: [Case<'_>; 5] = [
         (
-            &[("InfrastructureReady", True, ""), ("NodeHealthy", True, "")],
+            &[
+                (Type::InfrastructureReady, True, ""),
+                (Type::NodeHealthy, True, ""),
+            ],
             True,
             "",
         ),
         (
             &[
-                ("InfrastructureReady", True, ""),
-                ("NodeHealthy", Unknown, "no Node yet"),
+                (Type::InfrastructureReady, True, ""),
+                (Type::NodeHealthy, Unknown, "no Node yet"),
             ],
             Unknown,
             "* NodeHealthy: No Node yet",
         ),
         (
             &[
-                ("InfrastructureReady", False, "quota"),
-                ("NodeHealthy", Unknown, "no Node yet"),
+                (Type::InfrastructureReady, False, "quota"),
+                (Type::NodeHealthy, Unknown, "no Node yet"),
             ],
             False,
             "* InfrastructureReady: Quota\n* NodeHealthy: No Node yet",
         ),
         (
-            &[("InfrastructureReady", True, "")],
+            &[(Type::InfrastructureReady, True, "")],
             Unknown,
             "* NodeHealthy: Not reported yet",
         ),
         (
             &[
-                ("InfrastructureReady", True, ""),
-                ("NodeHealthy", True, ""),
-                ("Deleting", True, "going"),
+                (Type::InfrastructureReady, True, ""),
+                (Type::NodeHealthy, True, ""),
+                (Type::Deleting, True, "going"),
             ],
             False,
             "* Deleting: Going",
         ),
     ];
     for (given, status, message) in cases {
-        let verdict = summarize("Ready", &list(given), &parts, REASONS);
+        let verdict = summarize(Type::Ready, &list(given), &parts, REASONS);
         assert_eq!(
             (verdict.status, verdict.message.as_str()),
             (status, message)
@@ -75,8 +78,8 @@ fn a_summary_is_as_good_as_its_worst_part() {
 
 #[test]
 fn an_aggregate_groups_objects_by_what_is_wrong_with_them() {
-    let good = list(&[("Ready", Status::True, "")]);
-    let slow = list(&[("Ready", Status::Unknown, "booting")]);
+    let good = list(&[(Type::Ready, Status::True, "")]);
+    let slow = list(&[(Type::Ready, Status::Unknown, "booting")]);
     let objects = [
         ("a", &good[..]),
         ("b", &slow[..]),
@@ -84,7 +87,13 @@ fn an_aggregate_groups_objects_by_what_is_wrong_with_them() {
         ("d", &slow[..]),
         ("e", &slow[..]),
     ];
-    let verdict = aggregate("MachinesReady", "Ready", objects, "Machine", REASONS);
+    let verdict = aggregate(
+        Type::MachinesReady,
+        Type::Ready,
+        objects,
+        "Machine",
+        REASONS,
+    );
     assert_eq!(verdict.status, Status::Unknown);
     assert_eq!(verdict.message, "* Machines b, c, d, ... (1 more): Booting");
 }
@@ -92,7 +101,7 @@ fn an_aggregate_groups_objects_by_what_is_wrong_with_them() {
 #[test]
 fn an_aggregate_has_three_messages_the_bad_ones_first_and_counts_the_others() {
     use Status::{False, True, Unknown};
-    let of = |status: Status, message: &str| list(&[("Ready", status, message)]);
+    let of = |status: Status, message: &str| list(&[(Type::Ready, status, message)]);
     let lists = [
         of(False, "one"),
         of(False, "two"),
@@ -104,7 +113,13 @@ fn an_aggregate_has_three_messages_the_bad_ones_first_and_counts_the_others() {
     ];
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let objects = names.into_iter().zip(lists.iter().map(Vec::as_slice));
-    let verdict = aggregate("MachinesReady", "Ready", objects, "Machine", REASONS);
+    let verdict = aggregate(
+        Type::MachinesReady,
+        Type::Ready,
+        objects,
+        "Machine",
+        REASONS,
+    );
     assert_eq!(verdict.status, False);
     assert_eq!(
         verdict.message,
@@ -116,9 +131,9 @@ fn an_aggregate_has_three_messages_the_bad_ones_first_and_counts_the_others() {
 fn an_aggregate_of_changes_is_true_while_one_object_changes() {
     use Status::{False, True, Unknown};
     let reasons = Reasons {
-        good: "NotScalingUp",
-        bad: "ScalingUp",
-        unknown: "ScalingUpUnknown",
+        good: Reason::NotScalingUp,
+        bad: Reason::ScalingUp,
+        unknown: Reason::ScalingUpUnknown,
     };
     let member =
         |kind: &'static str, name: &'static str, condition: Option<(Status, &str)>| Member {
@@ -143,7 +158,7 @@ fn an_aggregate_of_changes_is_true_while_one_object_changes() {
         (vec![still, new, busy], True, "ScalingUp", &both),
     ];
     for (members, status, reason, message) in cases {
-        let verdict = aggregate_of_changes("ScalingUp", members, reasons);
+        let verdict = aggregate_of_changes(Type::ScalingUp, members, reasons);
         assert_eq!(
             (
                 verdict.status,

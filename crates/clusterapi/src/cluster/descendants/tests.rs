@@ -22,7 +22,8 @@ fn machine(name: &str, control_plane: bool, given: Given<'_>) -> Arc<Machine> {
     }
     let status = machine.status.get_or_insert_default();
     for (type_, is, message) in given {
-        let verdict = Verdict::new(type_, *is, "Because").because(*message);
+        let verdict =
+            Verdict::from_reported(Type::parse(type_).unwrap(), *is, "Because").because(*message);
         conditions::set(&mut status.conditions, verdict, None, at(0));
     }
     Arc::new(machine)
@@ -32,7 +33,8 @@ fn deployment(name: &str, given: Given<'_>) -> Arc<MachineDeployment> {
     let mut deployment = MachineDeployment::new(name, Default::default());
     let status = deployment.status.get_or_insert_default();
     for (type_, is, message) in given {
-        let verdict = Verdict::new(type_, *is, "Because").because(*message);
+        let verdict =
+            Verdict::from_reported(Type::parse(type_).unwrap(), *is, "Because").because(*message);
         conditions::set(&mut status.conditions, verdict, None, at(0));
     }
     Arc::new(deployment)
@@ -46,7 +48,8 @@ fn set(name: &str, owner: &str, given: Given<'_>) -> Arc<MachineSet> {
     }]);
     let status = set.status.get_or_insert_default();
     for (type_, is, message) in given {
-        let verdict = Verdict::new(type_, *is, "Because").because(*message);
+        let verdict =
+            Verdict::from_reported(Type::parse(type_).unwrap(), *is, "Because").because(*message);
         conditions::set(&mut status.conditions, verdict, None, at(0));
     }
     Arc::new(set)

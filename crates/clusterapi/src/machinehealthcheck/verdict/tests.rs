@@ -64,7 +64,7 @@ fn judge(machine: Arc<Machine>, node: Seen, cluster: &Cluster, now: &str) -> Hea
     health(&Target { machine, node }, cluster, &checks(), at(now))
 }
 
-fn unhealthy(reason: &'static str, message: &str) -> Health {
+fn unhealthy(reason: Reason, message: &str) -> Health {
     Health::Unhealthy(cause(reason, message.to_owned()))
 }
 
@@ -85,14 +85,14 @@ fn a_condition_of_the_node_counts_when_it_has_lasted() {
         (
             vec![condition("Ready", "Unknown", "00:55:00")],
             unhealthy(
-                "UnhealthyNode",
+                Reason::UnhealthyNode,
                 "Condition Ready on Node is reporting status Unknown for more than 5m0s",
             ),
         ),
         (
             vec![condition("Ready", "False", "00:58:00")],
             unhealthy(
-                "UnhealthyNode",
+                Reason::UnhealthyNode,
                 "Condition Ready on Node is reporting status False for more than 1m0s",
             ),
         ),
@@ -112,7 +112,7 @@ fn a_condition_of_the_machine_counts_without_a_node() {
     let ill = machine(json!({}), vec![condition("Fan", "False", "00:00:00")]);
     let found = judge(ill, Seen::None, &cluster(vec![]), "02:00:00");
     let message = "Condition Fan on Machine is reporting status False for more than 1h2m5s";
-    assert_eq!(found, unhealthy("UnhealthyMachine", message));
+    assert_eq!(found, unhealthy(Reason::UnhealthyMachine, message));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_time_to_start_is_counted_from_the_last_thing_that_a_machine_needs() {
     let worker = |conditions| machine(json!({}), conditions);
     let control_plane = || machine(json!({ "labels": { CONTROL_PLANE_LABEL: "" } }), vec![]);
     let startup = unhealthy(
-        "NodeStartupTimeout",
+        Reason::NodeStartupTimeout,
         "Node failed to report startup in 10m0s",
     );
     let no_control_plane = cluster(vec![condition("InfrastructureReady", "True", "00:01:00")]);
@@ -172,7 +172,10 @@ fn the_time_to_start_is_counted_from_the_last_thing_that_a_machine_needs() {
 fn a_vanished_node_and_the_annotation_count_at_once() {
     let plain = machine(json!({}), vec![]);
     let found = judge(plain, Seen::Gone, &ready(), "00:06:00");
-    assert_eq!(found, unhealthy("NodeDeleted", "Node has been deleted"));
+    assert_eq!(
+        found,
+        unhealthy(Reason::NodeDeleted, "Node has been deleted")
+    );
     let annotations = json!({ "annotations": { REMEDIATE_MACHINE_ANNOTATION: "" } });
     let found = judge(
         machine(annotations, vec![]),
@@ -181,7 +184,7 @@ fn a_vanished_node_and_the_annotation_count_at_once() {
         "00:06:00",
     );
     let message = "marked for remediation via cluster.x-k8s.io/remediate-machine annotation";
-    assert_eq!(found, unhealthy("HasRemediateAnnotation", message));
+    assert_eq!(found, unhealthy(Reason::HasRemediateAnnotation, message));
 }
 
 #[test]

@@ -11,10 +11,10 @@ fn machine(name: &str, created: i64, sick: bool, remediated: bool, deleting: boo
     machine.metadata.deletion_timestamp = deleting.then(|| at(9)).flatten();
     let mut status = MachineStatus::default();
     for (type_, holds) in [
-        ("HealthCheckSucceeded", !sick),
-        ("OwnerRemediated", remediated),
+        (Type::HealthCheckSucceeded, !sick),
+        (Type::OwnerRemediated, remediated),
     ] {
-        let verdict = Verdict::new(type_, holds, "Because");
+        let verdict = Verdict::from_reported(type_, holds, "Because");
         conditions::set(&mut status.conditions, verdict, None, Timestamp::UNIX_EPOCH);
     }
     machine.status = Some(status);
@@ -60,7 +60,7 @@ fn the_newest_sick_machines_go_first_and_the_others_read_why_they_stay() {
     assert!(
         outdated
             .iter()
-            .all(|(_, fate)| matches!(fate, Fate::Stays("CannotBeRemediated", _))),
+            .all(|(_, fate)| matches!(fate, Fate::Stays(Reason::CannotBeRemediated, _))),
         "{outdated:?}"
     );
 }

@@ -1,6 +1,6 @@
 mod convergence;
 
-use api::conditions::{Status, Verdict};
+use api::conditions::{Reason, Status, Verdict};
 use api::core::v1beta2::{MachineSpec, MachineStatus, NodeReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use api::k8s_openapi::jiff::Timestamp;
@@ -17,7 +17,7 @@ fn machine_aged(name: &str, created: i64) -> Machine {
         }),
         ..Default::default()
     };
-    let healthy = Verdict::new("NodeHealthy", true, "NodeHealthy");
+    let healthy = Verdict::new(Type::NodeHealthy, true, Reason::NodeHealthy);
     conditions::set(&mut status.conditions, healthy, None, Timestamp::UNIX_EPOCH);
     machine.status = Some(status);
     machine
@@ -65,7 +65,7 @@ fn marked_machines_go_first_then_unhealthy_ones() {
     let mark = BTreeMap::from([(DELETE_MACHINE_ANNOTATION.to_owned(), String::new())]);
     marked.metadata.annotations = Some(mark);
     let mut sick = machine_aged("sick", 6);
-    let verdict = Verdict::new("NodeHealthy", Status::False, "NodeNotHealthy");
+    let verdict = Verdict::new(Type::NodeHealthy, Status::False, Reason::NodeNotHealthy);
     let list = &mut sick.status.as_mut().unwrap().conditions;
     conditions::set(list, verdict, None, Timestamp::UNIX_EPOCH);
     let machines = arcs(&[machine_aged("a", 1), sick, machine_aged("b", 2), marked]);

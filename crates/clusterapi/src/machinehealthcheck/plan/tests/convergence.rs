@@ -193,7 +193,7 @@ fn machines(
         .map(|(number, (node, lost, deleting, left))| {
             let mut machine = new_machine(&format!("old-{number}"), at(-500));
             let cause = Cause {
-                reason: "NodeDeleted",
+                reason: Reason::NodeDeleted,
                 message: String::new(),
             };
             let verdicts = match left {

@@ -73,7 +73,7 @@ prop_compose! {
                 machine.metadata.annotations = Some(mark);
             }
             "sick" => {
-                let verdict = Verdict::new("NodeHealthy", Status::False, "NodeNotHealthy");
+                let verdict = Verdict::new(Type::NodeHealthy, Status::False, Reason::NodeNotHealthy);
                 let list = &mut machine.status.as_mut().unwrap().conditions;
                 conditions::set(list, verdict, None, Timestamp::UNIX_EPOCH);
             }
