@@ -34,6 +34,3 @@ mod view;
 
 pub use self::accounts::compared;
 pub use self::run::{Options, run};
-pub use self::status::{
-    ACCOUNTS_WRITTEN, CERTIFICATE_UNUSABLE, CONFIGURATION_VALID, PAUSED, READY, TASKS_SUCCEEDED,
-};

@@ -1,26 +1,13 @@
 //! Status of an OpenStack object. Pure, except for the time of transitions.
 
 use api::conditions::{self, Status, Verdict};
+use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase, StepStatus};
 use deployer::{Held, Progress, Reference, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::record::{self, Entry};
-
-/// Condition: every step is ready.
-pub const READY: &str = "Ready";
-/// Condition: the parameters describe a valid cloud.
-pub const CONFIGURATION_VALID: &str = "ConfigurationValid";
-/// Condition: no task has failed.
-pub const TASKS_SUCCEEDED: &str = "TasksSucceeded";
-/// Condition: RabbitMQ and Keystone have all accounts of the services.
-pub const ACCOUNTS_WRITTEN: &str = "AccountsWritten";
-/// Condition: the object is paused, and the controller leaves the cloud unchanged.
-pub const PAUSED: &str = "Paused";
-
-/// Reason: no client could connect with the given certificate. The edge serves the last good one.
-pub const CERTIFICATE_UNUSABLE: &str = "CertificateUnusable";
 
 /// Findings of a reconcile.
 #[derive(Clone, Debug)]
@@ -68,22 +55,28 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
     status.observed_generation = generation;
     let valid = !matches!(outcome, Outcome::Invalid(_));
     let mut verdicts = vec![
-        Verdict::new(PAUSED, matches!(outcome, Outcome::Paused), paused(outcome)),
+        Verdict::new(
+            Type::Paused,
+            matches!(outcome, Outcome::Paused),
+            paused(outcome),
+        ),
         match outcome {
             Outcome::Invalid(problem) => {
-                Verdict::new(CONFIGURATION_VALID, false, "Rejected").because(problem)
+                Verdict::new(Type::ConfigurationValid, false, Reason::Rejected).because(problem)
             }
-            _ => Verdict::new(CONFIGURATION_VALID, valid, "Accepted"),
+            _ => Verdict::new(Type::ConfigurationValid, valid, Reason::Accepted),
         },
     ];
     match outcome {
         Outcome::Invalid(problem) => {
-            verdicts.push(Verdict::new(READY, false, "ConfigurationInvalid").because(problem));
+            verdicts.push(
+                Verdict::new(Type::Ready, false, Reason::ConfigurationInvalid).because(problem),
+            );
         }
         // The last observation stays.
         Outcome::Paused => {}
         Outcome::Conflict(problem) => {
-            verdicts.push(Verdict::new(READY, false, "Conflict").because(problem));
+            verdicts.push(Verdict::new(Type::Ready, false, Reason::Conflict).because(problem));
         }
         Outcome::Progress {
             uid,
@@ -99,11 +92,15 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
             verdicts.push(tasks(progress));
             verdicts.push(accounts(progress));
             verdicts.push(match (rejection, unusable) {
-                (Some(why), _) => Verdict::new(READY, false, "WriteRejected").because(why),
-                (None, Some(why)) => Verdict::new(READY, false, CERTIFICATE_UNUSABLE).because(why),
+                (Some(why), _) => {
+                    Verdict::new(Type::Ready, false, Reason::WriteRejected).because(why)
+                }
+                (None, Some(why)) => {
+                    Verdict::new(Type::Ready, false, Reason::CertificateUnusable).because(why)
+                }
                 (None, None) => match release.unfinished() {
                     Some(why) if progress.is_ready() => {
-                        Verdict::new(READY, false, "Progressing").because(why)
+                        Verdict::new(Type::Ready, false, Reason::Progressing).because(why)
                     }
                     _ => ready(progress),
                 },
@@ -116,10 +113,10 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
     status
 }
 
-fn paused(outcome: &Outcome) -> &'static str {
+fn paused(outcome: &Outcome) -> Reason {
     match outcome {
-        Outcome::Paused => "Paused",
-        _ => "NotPaused",
+        Outcome::Paused => Reason::Paused,
+        _ => Reason::NotPaused,
     }
 }
 
@@ -168,8 +165,10 @@ fn tasks(progress: &Progress) -> Verdict {
         });
     let failed: Vec<String> = failed.collect();
     match failed.as_slice() {
-        [] => Verdict::new(TASKS_SUCCEEDED, true, "NoneFailed"),
-        all => Verdict::new(TASKS_SUCCEEDED, false, "TaskFailed").because(all.join("; ")),
+        [] => Verdict::new(Type::TasksSucceeded, true, Reason::NoneFailed),
+        all => {
+            Verdict::new(Type::TasksSucceeded, false, Reason::TaskFailed).because(all.join("; "))
+        }
     }
 }
 
@@ -184,15 +183,15 @@ fn accounts(progress: &Progress) -> Verdict {
     let words: Vec<&str> = left.iter().map(|state| state.message()).collect();
     let conflict = left.iter().any(|it| matches!(it, State::Conflict(_)));
     let reason = match (conflict, left.is_empty()) {
-        (true, _) => "Conflict",
-        (false, false) => "NotWritten",
+        (true, _) => Reason::Conflict,
+        (false, false) => Reason::NotWritten,
         // Errors of other stores are reported once the stores can be asked.
         (false, true) if asked.next().is_none() => {
-            return Verdict::new(ACCOUNTS_WRITTEN, Status::Unknown, "NotYet");
+            return Verdict::new(Type::AccountsWritten, Status::Unknown, Reason::NotYet);
         }
-        (false, true) => return Verdict::new(ACCOUNTS_WRITTEN, true, "Written"),
+        (false, true) => return Verdict::new(Type::AccountsWritten, true, Reason::Written),
     };
-    Verdict::new(ACCOUNTS_WRITTEN, false, reason).because(words.join("; "))
+    Verdict::new(Type::AccountsWritten, false, reason).because(words.join("; "))
 }
 
 fn ready(progress: &Progress) -> Verdict {
@@ -207,18 +206,18 @@ fn ready(progress: &Progress) -> Verdict {
         .find(|(_, it)| matches!(it, State::Progressing(_)));
     let count = all - left.clone().count();
     match failed.or(busy).or_else(|| left.clone().next()) {
-        None => Verdict::new(READY, true, "AllStepsReady"),
+        None => Verdict::new(Type::Ready, true, Reason::AllStepsReady),
         Some((name, state)) => {
             let reason = match state {
-                State::Failed(_) => "TaskFailed",
-                State::Conflict(_) => "Conflict",
-                _ => "Progressing",
+                State::Failed(_) => Reason::TaskFailed,
+                State::Conflict(_) => Reason::Conflict,
+                _ => Reason::Progressing,
             };
             let why = format!(
                 "{count} of {all} steps are ready; {name}: {}",
                 state.message()
             );
-            Verdict::new(READY, false, reason).because(why)
+            Verdict::new(Type::Ready, false, reason).because(why)
         }
     }
 }
@@ -228,7 +227,7 @@ pub(crate) fn deleting(object: &OpenStack, count: usize, group: &[Reference]) ->
     let mut all = object.status.clone().unwrap_or_default().conditions;
     let first = group.first().map(ToString::to_string).unwrap_or_default();
     let why = format!("{count} objects are left; {first} is being deleted");
-    let verdict = Verdict::new(READY, false, "Deleting").because(why);
+    let verdict = Verdict::new(Type::Ready, false, Reason::Deleting).because(why);
     conditions::set(
         &mut all,
         verdict,

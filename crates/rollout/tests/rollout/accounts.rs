@@ -1,10 +1,10 @@
 //! Accounts of services in RabbitMQ are created, kept and removed; resources of others are left alone.
 
+use api::openstack::conditions::Type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use rollout::ACCOUNTS_WRITTEN;
 use serde_json::{Value, json};
 use sha2::Digest as _;
 use testbed::{Fuse, eventually};
@@ -107,7 +107,7 @@ async fn nothing_that_needs_them_starts_before_they_are_there() {
         .guard(Some(std::sync::Arc::new(|_, _| Box::pin(async { None }))));
     let _controller = world.running();
     world.create(json!({"release": RELEASE})).await;
-    let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+    let message = world.condition(Type::AccountsWritten, "False").await;
     assert!(
         message.contains("port 15672 of Pod default/rabbitmq-0"),
         "{message}"
@@ -225,7 +225,7 @@ async fn what_is_of_others_is_a_conflict_and_is_neither_changed_nor_adopted() {
             .guard(Some(std::sync::Arc::new(|_, _| Box::pin(async { None }))));
         let _controller = world.running();
         world.create(json!({"release": RELEASE})).await;
-        world.condition(ACCOUNTS_WRITTEN, "False").await;
+        world.condition(Type::AccountsWritten, "False").await;
         world.change_broker("PUT", path, &body);
         let before = world.broker(path);
         world.programs.guard(None);
@@ -235,12 +235,12 @@ async fn what_is_of_others_is_a_conflict_and_is_neither_changed_nor_adopted() {
             "user neutron"
         };
         eventually("the conflict", || async {
-            let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+            let message = world.condition(Type::AccountsWritten, "False").await;
             let named = message.contains(kind) && message.contains("is not of this cloud");
             named.then_some(()).ok_or(message)
         })
         .await;
-        let message = world.condition(rollout::READY, "False").await;
+        let message = world.condition(Type::Ready, "False").await;
         assert!(message.contains(kind), "{message}");
         assert_eq!(world.broker(path), before);
         assert_eq!(rights(&world), Vec::<String>::new());
@@ -261,7 +261,7 @@ async fn a_password_that_rabbitmq_does_not_accept_is_named_with_what_to_do() {
     let admin = json!({"password": "other", "tags": "administrator"});
     world.change_broker("PUT", "/api/users/ferrostack", &admin);
     let _controller = world.controller();
-    let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+    let message = world.condition(Type::AccountsWritten, "False").await;
     for part in [
         "401",
         "messaging-admin",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -77,7 +78,7 @@ async fn the_last_good_certificate_stays_in_use_and_what_is_wrong_is_told() {
         let patch = json!({"data": data});
         world.management.merge::<Secret>("mine", patch).await;
         let why = eventually("the reason to be told", || async {
-            let why = world.condition(rollout::READY, "False").await;
+            let why = world.condition(Type::Ready, "False").await;
             why.starts_with(told).then_some(why.clone()).ok_or(why)
         });
         why.await;
@@ -128,7 +129,7 @@ async fn one_that_expires_in_use_goes_on_being_served_and_nothing_spins() {
         let patch = json!({"data": over});
         world.management.merge::<Secret>(name, patch).await;
     }
-    let why = world.condition(rollout::READY, "False").await;
+    let why = world.condition(Type::Ready, "False").await;
     assert!(why.contains("expired on Dec 31"), "{why}");
     assert_eq!(served(&world).await, over["tls.crt"]);
     let before = reconciles(&metrics);

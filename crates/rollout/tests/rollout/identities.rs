@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::openstack::conditions::Type;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams};
-use rollout::ACCOUNTS_WRITTEN;
 use serde_json::{Value, json};
 use simulator::nodes::Gate;
 use testbed::{Fuse, eventually};
@@ -106,7 +106,7 @@ async fn services_get_users_roles_and_a_catalogue_in_keystone() {
         world.create(json!({"release": release})).await;
         world.ready().await;
         complete(&world).await;
-        world.condition(ACCOUNTS_WRITTEN, "True").await;
+        world.condition(Type::AccountsWritten, "True").await;
         // Bootstrap makes the role in one of the releases only.
         assert_eq!(is_ours(&one(&world, "roles", "service")), release == "zed");
     }
@@ -237,7 +237,7 @@ async fn what_is_of_others_in_keystone_is_a_conflict_and_is_neither_changed_nor_
         let before = items(&world, kind);
         world.programs.guard(None);
         eventually("the conflict", || async {
-            let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+            let message = world.condition(Type::AccountsWritten, "False").await;
             let named = message.contains(words) && message.contains("is not of this cloud");
             named.then_some(()).ok_or(message)
         })
@@ -267,7 +267,7 @@ async fn a_password_that_keystone_does_not_accept_is_named_with_what_to_do() {
     let admin = format!("/v3/users/{}", text(&one(&world, "users", "admin"), "id"));
     world.change_identity("PATCH", &admin, &json!({"user": {"password": "other"}}));
     let _controller = world.controller();
-    let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+    let message = world.condition(Type::AccountsWritten, "False").await;
     for part in [
         "401",
         "identity-admin",
@@ -294,7 +294,7 @@ async fn a_keystone_that_repeats_a_password_is_quoted_without_it() {
     let _controller = world.running();
     world.create(json!({"release": RELEASE})).await;
     eventually("the answer", || async {
-        let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+        let message = world.condition(Type::AccountsWritten, "False").await;
         let masked =
             message.contains("creating user") && message.contains(r#""password":"********""#);
         masked.then_some(()).ok_or(message)

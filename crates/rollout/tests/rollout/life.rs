@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::{OpenStack, Phase};
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
@@ -224,7 +225,7 @@ async fn a_paused_cloud_is_left_as_it_is() {
     world
         .create(json!({"release": "2026.1", "paused": true}))
         .await;
-    world.condition(rollout::PAUSED, "True").await;
+    world.condition(Type::Paused, "True").await;
     assert_eq!(world.owned().await, Vec::<String>::new());
     world.changed(json!({"spec": {"paused": false}})).await;
     world.ready().await;

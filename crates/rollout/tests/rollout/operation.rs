@@ -1,5 +1,6 @@
 //! Backups and restores, on simulated nodes.
 
+use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
@@ -152,7 +153,7 @@ async fn a_backup_that_fails_is_told_by_its_operation_and_not_by_the_cloud() {
         status["digest"].is_null() && status["finished"].is_string(),
         "{status}"
     );
-    world.condition(rollout::TASKS_SUCCEEDED, "True").await;
+    world.condition(Type::TasksSucceeded, "True").await;
     world.assert_forgotten().await;
 }
 
@@ -246,7 +247,7 @@ async fn a_load_that_fails_keeps_the_programs_away_until_it_is_mended() {
         PROGRAMS.iter().all(|it| !serving.contains_key(*it)),
         "{serving:?}"
     );
-    world.condition(rollout::READY, "False").await;
+    world.condition(Type::Ready, "False").await;
     // The message has the command that runs it again.
     let status = world.operated("back", "Running", "runs it again").await;
     world.faults.container_ends("restore-load", None);
@@ -281,7 +282,7 @@ async fn no_other_work_starts_programs_on_half_of_a_backup() {
         assert!(programs.all(|it| !serving.contains_key(*it)), "{serving:?}");
     };
     world.changed(json!({"spec": {"backup": null}})).await;
-    let why = world.condition(rollout::READY, "False").await;
+    let why = world.condition(Type::Ready, "False").await;
     assert!(
         why.contains("Restore back has stopped the programs")
             && why.contains("spec.backup of the cloud cloud is not set"),

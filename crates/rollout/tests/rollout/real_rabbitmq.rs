@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
+use api::openstack::conditions::Type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rollout::ACCOUNTS_WRITTEN;
 use serde_json::{Value, json};
 use testbed::{Fuse, eventually};
 
@@ -147,7 +147,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
         .guard(Some(std::sync::Arc::new(|_, _| Box::pin(async { None }))));
     let running = world.running();
     world.create(json!({"release": "2026.1"})).await;
-    world.condition(ACCOUNTS_WRITTEN, "False").await;
+    world.condition(Type::AccountsWritten, "False").await;
     let rabbit = Rabbit::start(&server, &account(&world, "messaging-admin").await);
     rabbit.answers().await;
     world.programs.lead_to("rabbitmq", rabbit.address);
@@ -195,7 +195,7 @@ async fn a_real_rabbitmq_gets_the_accounts_keeps_them_and_drift_is_repaired() {
         &json!({"description": "of another"}),
     );
     let _running = world.running();
-    let message = world.condition(ACCOUNTS_WRITTEN, "False").await;
+    let message = world.condition(Type::AccountsWritten, "False").await;
     assert!(
         message.contains("virtual host nova is there and is not of this cloud"),
         "{message}"

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use api::openstack::conditions::Type;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ async fn real_rotation_the_second_half_works_and_the_former_one_is_refused() {
     world.programs.guard(Some(silent));
     let _controller = world.running();
     world.create(full()).await;
-    world.condition(rollout::ACCOUNTS_WRITTEN, "False").await;
+    world.condition(Type::AccountsWritten, "False").await;
     let rabbit = Rabbit::start(SERVER, &account(&world, "messaging-admin").await);
     rabbit.answers().await;
     world.programs.lead_to("rabbitmq", rabbit.address);

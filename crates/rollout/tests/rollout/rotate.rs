@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -212,8 +213,8 @@ async fn a_former_password_that_is_still_accepted_keeps_the_rotation_open() {
     world.rotate("open", &[]).await;
     let status = world.operated("open", "Running", words).await;
     assert_eq!(status["steps"][3]["name"], "Verify", "{status}");
-    world.condition(rollout::TASKS_SUCCEEDED, "True").await;
-    let why = world.condition(rollout::READY, "False").await;
+    world.condition(Type::TasksSucceeded, "True").await;
+    let why = world.condition(Type::Ready, "False").await;
     assert!(
         why.contains("Rotation open: Verify") && why.contains(words),
         "{why}"
@@ -244,7 +245,7 @@ async fn a_pod_with_former_passwords_is_named_and_waited_for() {
     let words = "Pod hanging on lost has former passwords";
     let status = world.operated("held", "Running", words).await;
     assert_eq!(status["steps"][1]["name"], "Use", "{status}");
-    let why = world.condition(rollout::READY, "False").await;
+    let why = world.condition(Type::Ready, "False").await;
     assert!(why.contains(words), "{why}");
     tokio::time::sleep(MINUTE).await;
     let both = ["ferrostack", "neutron", "neutron-b", "nova", "nova-b"].map(str::to_owned);
@@ -323,7 +324,7 @@ async fn an_administrator_that_somebody_has_changed_is_a_condition_and_no_loop()
     world.rotate("first", &["identity"]).await;
     let words = "logging in as admin: answered with 401";
     world.operated("first", "Running", words).await;
-    let why = world.condition(rollout::ACCOUNTS_WRITTEN, "False").await;
+    let why = world.condition(Type::AccountsWritten, "False").await;
     assert!(
         why.contains(words) && why.contains("identity-admin"),
         "{why}"

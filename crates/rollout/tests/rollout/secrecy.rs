@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -105,13 +106,13 @@ async fn a_password_is_in_no_object_but_secrets_and_in_no_log() {
     let ending = Ending { status: 1, log };
     world.faults.container_ends("keystone-schema", Some(ending));
     world.faults.node_is_gone("node-0", false);
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     assert!(
         message.contains("cannot connect with password ********"),
         "it is not masked"
     );
     world.faults.container_ends("keystone-schema", None);
-    let message = world.condition(rollout::ACCOUNTS_WRITTEN, "False").await;
+    let message = world.condition(Type::AccountsWritten, "False").await;
     assert!(
         message.contains(r#""password":"********""#),
         "it is not masked"
@@ -179,7 +180,7 @@ async fn a_rotation_tells_neither_former_nor_new_passwords() {
         .operated("first", "Running", "rotation-check: Job")
         .await;
     testbed::eventually("the end of the log, masked", || async {
-        let why = world.condition(rollout::READY, "False").await;
+        let why = world.condition(Type::Ready, "False").await;
         let is_so = why.contains("rotation-check: Job") && why.contains(&quoted);
         is_so.then_some(()).ok_or("it is not there".to_owned())
     })

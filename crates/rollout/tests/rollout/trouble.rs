@@ -1,5 +1,6 @@
 //! Problems are reported in conditions, in words, and objects of others are left alone.
 
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
@@ -20,7 +21,7 @@ fn ending(status: i32, log: &str) -> Option<Ending> {
 /// Waits until the message of `Ready` has all these parts.
 async fn waits_for(world: &World, parts: &[&str]) {
     eventually(&format!("{parts:?}"), || async {
-        let message = world.condition(rollout::READY, "False").await;
+        let message = world.condition(Type::Ready, "False").await;
         match parts.iter().all(|part| message.contains(part)) {
             true => Ok(()),
             false => Err(message),
@@ -38,7 +39,7 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
         .container_ends("keystone-schema", ending(3, log));
     let _controller = world.controller();
     world.create(json!({"release": "2026.1"})).await;
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     for part in [
         "keystone-schema",
         "keystone-manage",
@@ -68,7 +69,7 @@ async fn a_failed_task_is_named_with_command_status_and_last_lines() {
         .await
         .unwrap();
     world.ready().await;
-    world.condition(rollout::TASKS_SUCCEEDED, "True").await;
+    world.condition(Type::TasksSucceeded, "True").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,7 +280,7 @@ async fn options_that_are_rejected_without_a_webhook_are_in_the_condition() {
     world
         .create(json!({"release": "2026.1", "services": {"nova": {"config": config}}}))
         .await;
-    let message = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    let message = world.condition(Type::ConfigurationValid, "False").await;
     assert!(
         message.contains("services.nova.config.scheduler.wrokers")
             && message.contains("did you mean workers?"),

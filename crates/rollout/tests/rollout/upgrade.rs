@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -158,7 +159,7 @@ async fn a_failed_check_changes_nothing_and_the_release_goes_back() {
         ending(2, "| Check: Service User Token |\n| Result: Failure |"),
     );
     world.to("2026.1").await;
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     for part in [
         "nova-check",
         "`nova-status upgrade check`",
@@ -230,7 +231,7 @@ async fn schemas_that_do_not_expand_stop_before_any_program_and_the_release_goes
         .faults
         .container_ends("neutron-expand", ending(1, "Table is locked"));
     world.to("2026.1").await;
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     assert!(
         message.contains("neutron-expand") && message.contains("Table is locked"),
         "{message}"
@@ -258,7 +259,7 @@ async fn a_compute_that_is_down_stops_the_upgrade_before_it_begins() {
         .faults
         .container_ends("nova-compute", ending(1, "no broker"));
     eventually("a compute to be down", || async {
-        let message = world.condition(rollout::READY, "False").await;
+        let message = world.condition(Type::Ready, "False").await;
         message
             .contains("nova-compute")
             .then_some(())
@@ -285,7 +286,7 @@ async fn a_program_that_does_not_start_stops_the_others_and_there_is_no_way_back
     world.faults.image_is_missing(NEW, true);
     // Tasks of the phase may be there already; the first program is not.
     eventually("a task or program without an image", || async {
-        let message = world.condition(rollout::READY, "False").await;
+        let message = world.condition(Type::Ready, "False").await;
         message
             .contains("ImagePullBackOff")
             .then_some(())
@@ -298,7 +299,7 @@ async fn a_program_that_does_not_start_stops_the_others_and_there_is_no_way_back
         .faults
         .container_ends("glance-api", ending(1, "no such store"));
     eventually("Glance to fail", || async {
-        let message = world.condition(rollout::READY, "False").await;
+        let message = world.condition(Type::Ready, "False").await;
         let named = message.contains("glance-api") && message.contains("no such store");
         named.then_some(()).ok_or(message)
     })
@@ -353,7 +354,7 @@ async fn data_that_do_not_migrate_are_told_and_migrated_later() {
         .faults
         .container_ends("nova-migrate", ending(2, "Running batches of 1000: error"));
     world.to("2026.1").await;
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     assert!(
         message.contains("nova-migrate") && message.contains("kubectl -n default delete job"),
         "{message}"
@@ -426,7 +427,7 @@ async fn a_check_alone_moves_nothing() {
     assert_eq!(left, before);
     // One that cannot be is told.
     world.changed(annotation("zed".into())).await;
-    let message = world.condition(rollout::READY, "False").await;
+    let message = world.condition(Type::Ready, "False").await;
     assert!(
         message.contains("upgrade-check: the cloud is of 2025.1, and a release is never lowered"),
         "{message}"
@@ -443,7 +444,7 @@ async fn an_option_of_the_new_release_alone_waits_until_afterwards() {
     world
         .changed(json!({"spec": {"release": "2026.1", "services": config}}))
         .await;
-    let message = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    let message = world.condition(Type::ConfigurationValid, "False").await;
     assert!(
         message.contains("set this afterwards") && message.contains("manager_shutdown_timeout"),
         "{message}"
@@ -476,7 +477,7 @@ async fn a_cloud_with_a_volume_for_backups_is_saved_before_it_goes_up() {
         .faults
         .container_ends("upgrade-backup", ending(1, "No space left on device"));
     world.to("2026.1").await;
-    let message = world.condition(rollout::TASKS_SUCCEEDED, "False").await;
+    let message = world.condition(Type::TasksSucceeded, "False").await;
     assert!(
         message.contains("upgrade-backup") && message.contains("No space left"),
         "{message}"

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::conditions;
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use apiserver::Kubelet;
 use bytes::Bytes;
@@ -126,11 +127,11 @@ impl World {
     }
 
     /// Waits until the condition has this status for the current spec, and returns the message.
-    pub(crate) async fn condition(&self, name: &str, status: &str) -> String {
-        eventually(&format!("{name} to be {status}"), || async {
+    pub(crate) async fn condition(&self, type_: Type, status: &str) -> String {
+        eventually(&format!("{type_} to be {status}"), || async {
             let cloud = self.cloud().await;
             let seen = cloud.status.unwrap_or_default();
-            let found = conditions::find(&seen.conditions, name);
+            let found = conditions::find(&seen.conditions, type_);
             let is_current = seen.observed_generation == cloud.metadata.generation;
             match found.filter(|it| it.status == status && is_current) {
                 Some(found) => Ok(found.message.clone()),
@@ -141,7 +142,7 @@ impl World {
     }
 
     pub(crate) async fn ready(&self) {
-        self.condition(rollout::READY, "True").await;
+        self.condition(Type::Ready, "True").await;
     }
 
     pub(crate) async fn changed(&self, patch: Value) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use api::openstack::PURGE_DATA;
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -127,7 +128,7 @@ async fn ended(
         .with_context(|| format!("cannot read {title}"))?
     {
         let status = cloud.status.unwrap_or_default();
-        let found = api::conditions::find(&status.conditions, rollout::READY);
+        let found = api::conditions::find(&status.conditions, Type::Ready);
         let message = found
             .filter(|it| it.reason == "Deleting")
             .map(|it| it.message.clone());

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, bail};
+use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
 use api::{conditions, printable};
 use operator::client::Api;
@@ -62,7 +63,7 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
             "paused (`paused: false` lets it go on); before it was "
         );
     }
-    let _ = match conditions::find(&status.conditions, rollout::READY) {
+    let _ = match conditions::find(&status.conditions, Type::Ready) {
         None if cloud.spec.paused => writeln!(text, "not made"),
         None => writeln!(text, "no controller has reconciled it yet"),
         Some(ready) if ready.status == "True" => writeln!(text, "ready"),
@@ -79,7 +80,7 @@ fn text(cloud: &OpenStack, dashboard: Option<String>) -> String {
         let _ = writeln!(text, "  {}", line(step));
     }
     for condition in &status.conditions {
-        if condition.type_ != rollout::READY && !condition.message.is_empty() {
+        if condition.type_ != Type::Ready && !condition.message.is_empty() {
             let _ = writeln!(
                 text,
                 "{}: {}",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::OpenStack;
 use api::{conditions, printable};
 use deployer::Release;
@@ -334,12 +335,13 @@ async fn install(client: &Client) -> anyhow::Result<()> {
 }
 
 /// Reasons of Ready that need the user.
-const HOPELESS: [&str; 2] = ["Conflict", "ConfigurationInvalid"];
+pub(super) const HOPELESS: [Reason; 2] = [Reason::Conflict, Reason::ConfigurationInvalid];
 
 /// True if `up` ends for this reason of Ready. With an unusable certificate the controller in this program still
 /// manages everything else, so only an `up` waiting for the cloud ends.
 fn ends(reason: &str, exit_when_ready: bool) -> bool {
-    HOPELESS.contains(&reason) || exit_when_ready && reason == rollout::CERTIFICATE_UNUSABLE
+    HOPELESS.iter().any(|it| reason == *it)
+        || exit_when_ready && reason == Reason::CertificateUnusable
 }
 
 /// Words for a paused cloud.
@@ -397,7 +399,7 @@ async fn follow(
         };
         let status = cloud.status.clone().unwrap_or_default();
         let is_current = has_looked && status.observed_generation == cloud.metadata.generation;
-        let ready = conditions::find(&status.conditions, rollout::READY);
+        let ready = conditions::find(&status.conditions, Type::Ready);
         let ready = ready.filter(|_| is_current);
         last = ready
             .map(|it| it.message.clone())
@@ -418,8 +420,7 @@ async fn follow(
             announce(place, asked, report, &running.requests, &cloud).await?;
         } else if ready.is_some_and(|it| ends(&it.reason, args.exit_when_ready)) {
             bail!("{last}");
-        } else if ready.is_some_and(|it| it.reason == rollout::CERTIFICATE_UNUSABLE)
-            && noted != last
+        } else if ready.is_some_and(|it| it.reason == Reason::CertificateUnusable) && noted != last
         {
             noted.clone_from(&last);
             report.note(&printable::line(&noted));
@@ -477,13 +478,13 @@ mod tests {
     #[test]
     fn a_certificate_that_cannot_be_used_does_not_end_the_controller() {
         for (reason, waiting, following) in [
-            ("Conflict", true, true),
-            ("ConfigurationInvalid", true, true),
-            (rollout::CERTIFICATE_UNUSABLE, true, false),
-            ("Progressing", false, false),
+            (Reason::Conflict, true, true),
+            (Reason::ConfigurationInvalid, true, true),
+            (Reason::CertificateUnusable, true, false),
+            (Reason::Progressing, false, false),
         ] {
-            assert_eq!(ends(reason, true), waiting, "{reason}");
-            assert_eq!(ends(reason, false), following, "{reason}");
+            assert_eq!(ends(reason.as_str(), true), waiting, "{reason}");
+            assert_eq!(ends(reason.as_str(), false), following, "{reason}");
         }
     }
 

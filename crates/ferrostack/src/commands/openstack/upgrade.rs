@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use api::conditions;
 use api::openstack::UPGRADE_CHECK;
+use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, ReleaseStatus};
 use deployer::upgrade::{self, Phase};
 use deployer::{Cloud, Release, STEP, UID};
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::place;
+use super::up::HOPELESS;
 use super::up::report::Report;
 use crate::cli::OpenStackUpgrade;
 use crate::environment::Environment;
@@ -393,7 +395,7 @@ fn ended(cloud: &OpenStack, until: Until, program: &str) -> anyhow::Result<Optio
         "no controller has looked at it since: is `openstack up` or the manager running?"
             .to_owned(),
     );
-    let ready = conditions::find(&status.conditions, rollout::READY);
+    let ready = conditions::find(&status.conditions, Type::Ready);
     let (Some(ready), Some(release)) = (ready, &status.release) else {
         return Ok(begun);
     };
@@ -413,11 +415,11 @@ fn ended(cloud: &OpenStack, until: Until, program: &str) -> anyhow::Result<Optio
         return Ok(None);
     }
     // An upgrade goes on with the last good certificate; what is wrong with the next one is all that is left in the end.
-    let is_left = release.phase.is_none() && ready.reason == rollout::CERTIFICATE_UNUSABLE;
-    if is_left || matches!(ready.reason.as_str(), "Conflict" | "ConfigurationInvalid") {
+    let is_left = release.phase.is_none() && ready.reason == Reason::CertificateUnusable;
+    if is_left || HOPELESS.iter().any(|it| ready.reason == *it) {
         bail!("{}", ready.message);
     }
-    let tasks = conditions::find(&status.conditions, rollout::TASKS_SUCCEEDED);
+    let tasks = conditions::find(&status.conditions, Type::TasksSucceeded);
     let phase = release.phase.as_deref().and_then(Phase::named);
     if let (Some(phase), Some(tasks)) = (phase, tasks.filter(|it| it.status == "False")) {
         let to = release.to.as_deref().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
+use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase};
 use api::{conditions, printable};
 use deployer::upgrade::{Stages, Turn};
@@ -140,11 +141,11 @@ fn accounts(status: &OpenStackStatus, graph: &deployer::Graph) -> BTreeMap<Strin
 
 /// [`Reported`] status of a cloud.
 fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Graph) -> Reported {
-    let condition = |name: &str| conditions::find(&status.conditions, name);
-    let is = |name: &str, value: &str| condition(name).filter(|it| it.status == value);
-    let invalid = is(rollout::CONFIGURATION_VALID, "False").map(|it| it.message.clone());
-    let ready = is(rollout::READY, "False");
-    let with = |reason: &str| {
+    let condition = |type_: Type| conditions::find(&status.conditions, type_);
+    let is = |type_: Type, value: &str| condition(type_).filter(|it| it.status == value);
+    let invalid = is(Type::ConfigurationValid, "False").map(|it| it.message.clone());
+    let ready = is(Type::Ready, "False");
+    let with = |reason: Reason| {
         let found = ready.filter(|it| it.reason == reason);
         found.map(|it| it.message.clone())
     };
@@ -152,7 +153,7 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
     let stopped = if object.metadata.deletion_timestamp.is_some() {
         Some(format!(
             "it is being deleted: {}",
-            with("Deleting").unwrap_or_default()
+            with(Reason::Deleting).unwrap_or_default()
         ))
     } else if unseen {
         Some(
@@ -162,11 +163,11 @@ fn reported(object: &OpenStack, status: &OpenStackStatus, graph: &deployer::Grap
     } else if object.spec.paused {
         Some("it is paused; `paused: false` lets it go on".to_owned())
     } else {
-        invalid.or_else(|| with("Conflict"))
+        invalid.or_else(|| with(Reason::Conflict))
     };
     Reported {
         stopped,
-        rejection: with("WriteRejected").or_else(|| with(rollout::CERTIFICATE_UNUSABLE)),
+        rejection: with(Reason::WriteRejected).or_else(|| with(Reason::CertificateUnusable)),
         accounts: accounts(status, graph),
     }
 }

@@ -97,7 +97,7 @@ fn a_wait_ends_with_what_was_asked_for_or_with_what_does_not_go_on() {
     let refused = is(&status(&at("Roll"), ("False", "Conflict"), "True")).unwrap_err();
     assert_eq!(refused.to_string(), "why");
     // With the upgrade over, a certificate that cannot be used is what is left; before, the upgrade goes on.
-    let unusable = ("False", rollout::CERTIFICATE_UNUSABLE);
+    let unusable = ("False", Reason::CertificateUnusable.as_str());
     assert!(
         is(&status(&at("Roll"), unusable, "True"))
             .unwrap()
