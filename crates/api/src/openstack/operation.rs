@@ -72,7 +72,8 @@ pub struct Rotate {
     pub only: Vec<String>,
 }
 
-/// Names of what a [`Rotate`] rotates: stores, keys of Keystone, and accounts in the stores.
+/// Names of what a [`Rotate`] rotates: stores, keys of Keystone, and accounts in the stores. The crate `deployer`, which knows no
+/// kinds, has them as `Stages::rotated`; a test of `rollout` compares the two.
 pub const ROTATED: [&str; 20] = [
     "database",
     "messaging",

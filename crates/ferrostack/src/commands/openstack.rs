@@ -34,7 +34,7 @@ use crate::source;
 pub(crate) use self::delete::delete;
 pub(crate) use self::fault::fault;
 pub(crate) use self::login::clouds_yaml;
-pub(crate) use self::operation::{backup, restore, rotate};
+pub(crate) use self::operation::operate;
 pub(crate) use self::plan::{apply, plan};
 pub(crate) use self::status::status;
 pub(crate) use self::up::up;
@@ -53,9 +53,9 @@ pub(super) async fn execute(
         OpenStack::Plan(args) => return plan(args, environment, print, warn).await,
         OpenStack::Up(args) => up(args, environment, stop_on_signal()?, say, warn).await,
         OpenStack::Upgrade(args) => upgrade(args, environment, stop_on_signal()?, say, warn).await,
-        OpenStack::Backup(args) => backup(args, environment, stop_on_signal()?, say).await,
-        OpenStack::Restore(args) => restore(args, environment, stop_on_signal()?, say).await,
-        OpenStack::Rotate(args) => rotate(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Backup(args) => operate(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Restore(args) => operate(args, environment, stop_on_signal()?, say).await,
+        OpenStack::Rotate(args) => operate(args, environment, stop_on_signal()?, say).await,
         OpenStack::Fault(args) => print(&fault(args, environment).await?),
         OpenStack::Sample => print_document(SAMPLE),
         OpenStack::Status(args) => print(&status(args, environment).await?),

@@ -24,7 +24,7 @@ use crate::environment::Environment;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Command, with the format of its output.
-struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     cloud: &'a CloudArgs,
     what: What<'a>,
     timeout: Duration,
@@ -42,52 +42,47 @@ enum What<'a> {
     Rotate(&'a [String]),
 }
 
-/// Makes a backup of a cloud.
-pub(crate) async fn backup(
-    args: &OpenStackBackup,
-    environment: &Environment,
-    shutdown: CancellationToken,
-    say: impl Fn(&str),
-) -> anyhow::Result<()> {
-    let asked = Asked {
-        cloud: &args.cloud,
-        what: What::Backup(args.backup_name.as_deref()),
-        timeout: args.timeout,
-        output: args.output.output,
-    };
-    asked.run(environment, &shutdown, &say).await
+impl<'a> From<&'a OpenStackBackup> for Asked<'a> {
+    fn from(args: &'a OpenStackBackup) -> Self {
+        Self {
+            cloud: &args.cloud,
+            what: What::Backup(args.backup_name.as_deref()),
+            timeout: args.timeout,
+            output: args.output.output,
+        }
+    }
 }
 
-/// Restores a backup into a cloud.
-pub(crate) async fn restore(
-    args: &OpenStackRestore,
-    environment: &Environment,
-    shutdown: CancellationToken,
-    say: impl Fn(&str),
-) -> anyhow::Result<()> {
-    let asked = Asked {
-        cloud: &args.cloud,
-        what: What::Restore(&args.backup),
-        timeout: args.timeout,
-        output: args.output.output,
-    };
-    asked.run(environment, &shutdown, &say).await
+impl<'a> From<&'a OpenStackRestore> for Asked<'a> {
+    fn from(args: &'a OpenStackRestore) -> Self {
+        Self {
+            cloud: &args.cloud,
+            what: What::Restore(&args.backup),
+            timeout: args.timeout,
+            output: args.output.output,
+        }
+    }
 }
 
-/// Rotates the passwords of a cloud.
-pub(crate) async fn rotate(
-    args: &OpenStackRotate,
+impl<'a> From<&'a OpenStackRotate> for Asked<'a> {
+    fn from(args: &'a OpenStackRotate) -> Self {
+        Self {
+            cloud: &args.cloud,
+            what: What::Rotate(&args.only),
+            timeout: args.timeout,
+            output: args.output.output,
+        }
+    }
+}
+
+/// Backs up or restores a cloud, or rotates its passwords.
+pub(crate) async fn operate<'a>(
+    args: impl Into<Asked<'a>>,
     environment: &Environment,
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let asked = Asked {
-        cloud: &args.cloud,
-        what: What::Rotate(&args.only),
-        timeout: args.timeout,
-        output: args.output.output,
-    };
-    asked.run(environment, &shutdown, &say).await
+    args.into().run(environment, &shutdown, &say).await
 }
 
 impl Asked<'_> {
