@@ -1,6 +1,6 @@
 //! Address scopes: ranges of addresses that are unique among the subnet pools of a scope.
 
-use super::resource::{Resource, merge, routes as standard, with_tenant};
+use super::resource::{Hooks, Resource, merge, routes as standard, with_tenant};
 use super::subnet_pools::{open_to, shared_by};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -34,6 +34,7 @@ pub(crate) static SCOPE: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

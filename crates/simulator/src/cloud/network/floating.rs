@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::networks::NETWORK;
 use super::ports::{self, FLOATING, PORT};
-use super::resource::{Resource, merge, owner_only, referenced, routes as standard, touch};
+use super::resource::{Hooks, Resource, merge, owner_only, referenced, routes as standard, touch};
 use super::routers;
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -50,6 +50,7 @@ pub(crate) static FLOATING_IP: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

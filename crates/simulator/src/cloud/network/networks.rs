@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ports;
-use super::resource::{Resource, merge, owner_only, routes as standard};
+use super::resource::{Hooks, Resource, merge, owner_only, routes as standard};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
@@ -71,6 +71,7 @@ pub(crate) static NETWORK: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

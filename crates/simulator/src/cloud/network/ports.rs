@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::resource::{Resource, merge, owner_only, referenced, routes as standard, stamp, touch};
+use super::resource::{
+    Hooks, Resource, merge, owner_only, referenced, routes as standard, stamp, touch,
+};
 use super::{automatic, floating, security, subnets};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
@@ -106,6 +108,7 @@ pub(crate) static PORT: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

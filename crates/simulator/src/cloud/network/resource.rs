@@ -12,7 +12,6 @@ use crate::cloud::collection::Collection;
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
 use crate::cloud::kind::Kind;
-use crate::cloud::network::{security, subnet_pools};
 use crate::cloud::quota;
 use crate::cloud::route::{Access, Table};
 use crate::cloud::service::Service;
@@ -29,6 +28,23 @@ pub(crate) struct Resource {
     pub(crate) update: fn(&mut Call<'_>, &Doc, &mut Doc, &Doc) -> Result<(), Fault>,
     /// Removes the resource, or returns the reason for a refusal.
     pub(crate) delete: fn(&mut Call<'_>, &Doc) -> Result<(), Fault>,
+    pub(crate) hooks: Hooks,
+}
+
+/// Rules of one kind about requests and answers.
+pub(crate) struct Hooks {
+    /// Judges the bodies of resources that one request creates.
+    pub(crate) together: fn(&[Doc]) -> Result<(), Fault>,
+    /// Gives the answer to an update its form.
+    pub(crate) updated: fn(&mut Doc),
+}
+
+impl Hooks {
+    /// No rules.
+    pub(crate) const NONE: Self = Self {
+        together: |_| Ok(()),
+        updated: |_| (),
+    };
 }
 
 /// Registers the five operations of a resource.
@@ -65,9 +81,7 @@ impl Resource {
             if items.is_empty() {
                 return Err(Fault::bad("Resources required"));
             }
-            if self.collection.kind == Kind::SecurityGroupRule {
-                security::of_one_group(&items)?;
-            }
+            (self.hooks.together)(&items)?;
             let mut created = Vec::with_capacity(items.len());
             for item in items {
                 created.push(self.create_one(call, item)?);
@@ -123,9 +137,7 @@ impl Resource {
             call.state.put(self.collection.kind, new.clone());
         }
         let mut answer = self.collection.show(call, &new);
-        if self.collection.kind == Kind::SubnetPool {
-            subnet_pools::as_updated(&mut answer);
-        }
+        (self.hooks.updated)(&mut answer);
         Ok(Reply::ok(json!({one: answer})))
     }
 

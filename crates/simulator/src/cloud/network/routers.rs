@@ -11,7 +11,7 @@ use super::extra_routes;
 use super::networks::NETWORK;
 use super::ports::{self, ROUTER_GATEWAY, ROUTER_INTERFACE};
 use super::resource::{
-    Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
+    Hooks, Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
 };
 use super::subnets::SUBNET;
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
@@ -60,6 +60,7 @@ pub(crate) static ROUTER: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

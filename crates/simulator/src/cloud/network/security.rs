@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::resource::{
-    Resource, bump, merge, owner_only, referenced, routes as standard, stamp, with_tenant,
+    Hooks, Resource, bump, merge, owner_only, referenced, routes as standard, stamp, with_tenant,
     within_quota,
 };
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
@@ -66,6 +66,7 @@ pub(crate) static GROUP: Resource = Resource {
     create: create_group,
     update: update_group,
     delete: delete_group,
+    hooks: Hooks::NONE,
 };
 
 /// Neutron's security group rules.
@@ -90,10 +91,14 @@ pub(crate) static RULE: Resource = Resource {
         ))
     },
     delete: delete_rule,
+    hooks: Hooks {
+        together: of_one_group,
+        ..Hooks::NONE
+    },
 };
 
 /// Returns a [`Fault`] unless all rules are of one group, as Neutron requires in one request.
-pub(crate) fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
+fn of_one_group(rules: &[Doc]) -> Result<(), Fault> {
     let group = |rule: &Doc| rule.text("security_group_id").to_owned();
     let first = rules.first().map(group);
     if rules

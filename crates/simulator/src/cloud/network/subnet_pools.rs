@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::address_scopes::SCOPE;
-use super::resource::{Resource, merge, owner_only, routes as standard, with_tenant};
+use super::resource::{Hooks, Resource, merge, owner_only, routes as standard, with_tenant};
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Call, Who};
 use crate::cloud::collection::Collection;
@@ -59,6 +59,10 @@ pub(crate) static SUBNET_POOL: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks {
+        updated: as_updated,
+        ..Hooks::NONE
+    },
 };
 
 /// Registers the operations.
@@ -372,7 +376,7 @@ fn present(state: &State, who: &Who, doc: &mut Doc) {
 }
 
 /// Gives the answer to an update its form in Neutron: lengths are numbers there, and a quota that is not set is left out.
-pub(crate) fn as_updated(answer: &mut Doc) {
+fn as_updated(answer: &mut Doc) {
     for name in ["default_prefixlen", "min_prefixlen", "max_prefixlen"] {
         if let Ok(number) = answer.text(name).parse::<i64>() {
             answer.set(name, number);

@@ -7,7 +7,9 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use super::networks::NETWORK;
-use super::resource::{Resource, merge, owner_only, referenced, routes as standard, with_tenant};
+use super::resource::{
+    Hooks, Resource, merge, owner_only, referenced, routes as standard, with_tenant,
+};
 use super::subnet_pools::{self, SUBNET_POOL};
 use super::{automatic, ports};
 use crate::cloud::addresses::{from_number, to_number};
@@ -64,6 +66,7 @@ pub(crate) static SUBNET: Resource = Resource {
     create,
     update,
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.

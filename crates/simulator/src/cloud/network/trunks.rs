@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::ports::PORT;
 use super::resource::{
-    Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
+    Hooks, Resource, bump, merge, owner_only, referenced, routes as standard, with_tenant,
 };
 use crate::cloud::attribute::{Attribute, Preset, Shape, attribute, fixed};
 use crate::cloud::call::{Answer, Call, Reply};
@@ -46,6 +46,7 @@ pub(crate) static TRUNK: Resource = Resource {
         Ok(())
     },
     delete,
+    hooks: Hooks::NONE,
 };
 
 /// Registers the operations.
