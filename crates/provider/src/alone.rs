@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::IdentityRef;
 use kube::runtime::controller::Action;
@@ -15,7 +15,6 @@ use crate::context::{Context, Error, FRESH, is_deleting, is_paused, namespace};
 use crate::credentials;
 use crate::identity::Identity;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// Kind of such objects.
 pub(crate) trait Alone: Served {
@@ -157,5 +156,10 @@ pub(crate) async fn cloud<K: Alone>(ctx: &Context, object: &K) -> Result<Cloud, 
 /// Reports the login.
 pub(crate) fn authenticated<K: Alone>(ctx: &Context, next: &mut K) {
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
-    kept::condition(next, ctx.now(), Type::Authentication, verdict);
+    kept::condition(
+        next,
+        ctx.now(),
+        Type::OpenStackAuthenticationSucceeded,
+        verdict,
+    );
 }

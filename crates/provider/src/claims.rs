@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::{OpenStackFloatingIPPool, OpenStackServer};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::jiff::Timestamp;
@@ -31,7 +32,6 @@ use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, POOL_ID};
 use crate::names;
 use crate::owners::{namespace, of_cluster};
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// Time of the next attempt after [`Denial::Behind`].
 pub(crate) const SOON: Duration = Duration::from_millis(50);

@@ -22,6 +22,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterSpec, OpenStackMachine};
 use kube::ResourceExt;
@@ -51,7 +52,6 @@ pub use crate::names::CLUSTER_FINALIZER as FINALIZER;
 use crate::names::Names;
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
 /// Reconciles one OpenStackCluster.

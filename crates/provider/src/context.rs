@@ -5,6 +5,7 @@ pub(crate) mod kept;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::conditions::Type;
 use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
@@ -25,7 +26,6 @@ use crate::images::Wanted;
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
-use crate::reason::Type;
 
 /// Maximum age of the view while an object is being changed. Changes in the cloud trigger a reconcile; this limit is
 /// for missed changes.
@@ -178,7 +178,7 @@ pub(crate) fn is_managed_elsewhere<K: ResourceExt>(object: &K) -> bool {
 
 /// Maximum age of the view of the cloud for a reconcile of an object with these [`Condition`]s.
 pub(crate) fn age<K: Resource>(object: &K, conditions: Option<&[Condition]>) -> Duration {
-    let ready = api::conditions::find(conditions.unwrap_or_default(), Type::Ready.as_str());
+    let ready = api::conditions::find(conditions.unwrap_or_default(), Type::Ready);
     let generation = object.meta().generation;
     let settled = ready.is_some_and(|c| c.status == "True" && c.observed_generation == generation);
     match settled && !is_deleting(object) {

@@ -1,5 +1,6 @@
 //! Resolves an `identityRef` to a cloud.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::OpenStackClusterIdentity;
 use api::infra::v1beta2::{IdentityRef, IdentityType};
 use api::k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -10,7 +11,6 @@ use operator::client::Api;
 use operator::retry::Retry;
 
 use crate::problem::{self, Problem};
-use crate::reason::{Reason, Type};
 
 /// Access to credentials and clouds.
 #[derive(Clone, Copy)]
@@ -43,7 +43,12 @@ pub(crate) async fn cloud(
             "log in to cloud {} of Secret {namespace}/{name}",
             identity.cloud_name
         );
-        of_secret(Problem::cloud(Type::Authentication, REASON, &doing, &error))
+        of_secret(Problem::cloud(
+            Type::OpenStackAuthenticationSucceeded,
+            REASON,
+            &doing,
+            &error,
+        ))
     })
 }
 
@@ -84,7 +89,7 @@ async fn secret(
 const REASON: Reason = Reason::OpenStackAuthenticationFailed;
 
 fn refused(message: String) -> Problem {
-    Problem::new(Type::Authentication, REASON, message)
+    Problem::new(Type::OpenStackAuthenticationSucceeded, REASON, message)
 }
 
 async fn config(
@@ -170,7 +175,7 @@ fn kubernetes(error: kube::Error) -> Problem {
     let message = format!("the credentials cannot be read: {why}");
     Problem {
         when,
-        ..Problem::new(Type::Authentication, REASON, message)
+        ..Problem::new(Type::OpenStackAuthenticationSucceeded, REASON, message)
     }
 }
 
@@ -186,7 +191,12 @@ pub(crate) fn is_authentication(error: &openstack::Error) -> bool {
 /// The problem for a failed list request.
 pub(crate) fn listing(error: &openstack::Error) -> Problem {
     if is_authentication(error) {
-        return Problem::cloud(Type::Authentication, REASON, "read the cloud", error);
+        return Problem::cloud(
+            Type::OpenStackAuthenticationSucceeded,
+            REASON,
+            "read the cloud",
+            error,
+        );
     }
     let message = error.cause("read the cloud");
     Problem {

@@ -48,7 +48,6 @@ pub mod placement;
 pub mod pool;
 pub mod preview;
 pub mod problem;
-pub mod reason;
 mod recheck;
 mod resolve;
 mod run;

@@ -22,7 +22,7 @@ pub(crate) mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::infra::v1beta2::OpenStackMachine;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
@@ -47,7 +47,6 @@ pub use crate::names::MACHINE_FINALIZER as FINALIZER;
 use crate::names::Names;
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
 /// Reconciles one OpenStackMachine.
@@ -113,14 +112,14 @@ async fn normal(
     let needs = match around.needs() {
         Ok(needs) => needs,
         Err((reason, message)) => {
-            status::not_ready(next, now, Type::Instance, reason, message);
+            status::not_ready(next, now, Type::InstanceReady, reason, message);
             return Ok(Action::await_change());
         }
     };
     let mark = prepare(ctx, object, next, around, &needs).await?;
     let cloud = cloud(ctx, object, Some(needs.infra)).await?;
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
-    condition(next, now, Type::Authentication, verdict);
+    condition(next, now, Type::OpenStackAuthenticationSucceeded, verdict);
     let zone = needs.machine.spec.failure_domain.clone();
     let place = Place::of(object, zone, &Failed::of(object));
     let spec = place.spec(&object.spec);
@@ -145,7 +144,13 @@ async fn normal(
         return Ok(Action::requeue(FALLBACK));
     }
     if let Some(wait) = create(&work, next, around, &needs, &kinds, observed).await? {
-        status::not_ready(next, now, Type::Instance, Reason::WaitingForCloud, &wait);
+        status::not_ready(
+            next,
+            now,
+            Type::InstanceReady,
+            Reason::WaitingForCloud,
+            &wait,
+        );
         return Ok(Action::requeue(FALLBACK));
     }
     address::associated(&work, next);
@@ -170,13 +175,13 @@ async fn server(
     }
     if !status::server(next, server, ctx.now()) {
         if server.status == "ERROR"
-            && reported(object, Type::Instance) != reported(next, Type::Instance)
+            && reported(object, Type::InstanceReady) != reported(next, Type::InstanceReady)
         {
             let text = status::fault(server, "Machine");
             // A server that was running has not failed to be created.
             let ran = object.spec.provider_id.is_some();
             let reason = if ran {
-                "InstanceStateError"
+                Reason::InstanceStateError.as_str()
             } else {
                 "FailedCreateServer"
             };
@@ -247,7 +252,7 @@ fn server_group(
 ) -> Result<Option<String>, Problem> {
     let names = Names::new(&namespace(object), &needs.cluster.name_any());
     let name = placement::of_role(needs.infra, &names, around.group());
-    name.map_err(|text| Problem::new(Type::Instance, Reason::DependencyFailed, text))
+    name.map_err(|text| Problem::new(Type::InstanceReady, Reason::DependencyFailed, text))
 }
 
 /// Deletes duplicates of a machine with a server, and applies permitted changes; returns the reason to wait.
@@ -297,7 +302,13 @@ async fn missing(
     let now = work.ctx.now();
     if let Some(server) = &observed.unproven {
         let text = plan::unproven(observed, server);
-        status::not_ready(next, now, Type::Instance, Reason::InstanceNotFound, &text);
+        status::not_ready(
+            next,
+            now,
+            Type::InstanceReady,
+            Reason::InstanceNotFound,
+            &text,
+        );
         return Ok(Action::requeue(FALLBACK));
     }
     match work.cloud.session.compute().server(id).await {
@@ -312,8 +323,14 @@ async fn missing(
                 "server {id} was deleted by somebody else: delete the Machine, and its owner creates \
                  another one"
             );
-            status::not_ready(next, now, Type::Instance, Reason::InstanceDeleted, &text);
-            if reported(work.object, Type::Instance) != reported(next, Type::Instance) {
+            status::not_ready(
+                next,
+                now,
+                Type::InstanceReady,
+                Reason::InstanceDeleted,
+                &text,
+            );
+            if reported(work.object, Type::InstanceReady) != reported(next, Type::InstanceReady) {
                 let (reason, recorder) = (Reason::InstanceDeleted.as_str(), &work.ctx.recorder);
                 recorder.warning(work.object, reason, "Watch", text).await;
             }

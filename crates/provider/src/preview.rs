@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::conditions::{Reason, Type};
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{
     ManagedGroup, NetworkStatusWithSubnets, OpenStackCluster, OpenStackMachine,
@@ -34,7 +35,6 @@ use crate::machine::{drift, pairs, plan as machine_plan};
 use crate::names::Names;
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// The effect of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -326,7 +326,7 @@ impl Machine<'_> {
         };
         let names = Names::new(&namespace(infra), self.cluster);
         let name = placement::of_role(infra, &names, self.group);
-        name.map_err(|text| Problem::new(Type::Instance, Reason::DependencyFailed, text))
+        name.map_err(|text| Problem::new(Type::InstanceReady, Reason::DependencyFailed, text))
     }
 
     fn mark(&self, cluster: Identity) -> Mark {

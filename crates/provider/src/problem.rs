@@ -3,10 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use openstack::{Error, ErrorKind, Kind};
 use operator::retry::{Retry, When};
-
-use crate::reason::{Reason, Type};
 
 /// Reason why an object does not become ready.
 #[derive(Clone, Debug)]

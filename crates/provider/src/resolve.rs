@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{
     FlavorParam, ImageParam, NetworkFilter, NetworkParam, Param, SecurityGroupParam,
     ServerGroupParam, SubnetFilter, SubnetParam, SubnetPoolParam,
@@ -14,7 +15,6 @@ use openstack::{Kind, View};
 use serde_json::Value;
 
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// The maximum number of names in an error.
 const NAMES: usize = 12;

@@ -7,6 +7,7 @@ mod status;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::{ManagedGroup, OpenStackMachineSpec};
 use kube::runtime::controller::Action;
@@ -28,7 +29,6 @@ use crate::machine::plan::{self, Step};
 use crate::machine::pooled::Claimant;
 use crate::machine::work::ServerWork;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 
 /// Reconciles one OpenStackServer.
@@ -64,7 +64,7 @@ async fn normal(
         return missing(&work, &observed, id).await;
     }
     if let Some(wait) = claim(&mut work, object, next).await? {
-        status::not_ready(next, ctx.now(), Type::Instance, wait.0, &wait.1);
+        status::not_ready(next, ctx.now(), Type::InstanceReady, wait.0, &wait.1);
         return Ok(Action::requeue(FALLBACK));
     }
     let waits = create(&work, object, next, &kinds, observed).await?;
@@ -88,7 +88,7 @@ async fn claim(
         }
         Err(wait) => {
             let (now, reason) = (work.ctx.now(), Reason::WaitingForIPAMProvider);
-            status::not_ready(next, now, Type::FloatingAddress, reason, &wait);
+            status::not_ready(next, now, Type::FloatingAddressFromPoolReady, reason, &wait);
             Ok(Some((reason, wait)))
         }
     }
@@ -148,7 +148,7 @@ async fn create(
 async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result<Action, Error> {
     if let Some(server) = &observed.unproven {
         let text = plan::unproven(observed, server);
-        return Err(Problem::new(Type::Instance, Reason::InstanceNotFound, text).into());
+        return Err(Problem::new(Type::InstanceReady, Reason::InstanceNotFound, text).into());
     }
     match work.cloud.session.compute().server(id).await {
         Ok(server) if !server.is_deleting() => {
@@ -161,7 +161,7 @@ async fn missing(work: &ServerWork<'_>, observed: &Observed, id: &str) -> Result
             let text = format!(
                 "server {id} was deleted by somebody else: delete the OpenStackServer, and create another one"
             );
-            Err(Problem::new(Type::Instance, Reason::InstanceDeleted, text).into())
+            Err(Problem::new(Type::InstanceReady, Reason::InstanceDeleted, text).into())
         }
     }
 }

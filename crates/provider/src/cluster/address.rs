@@ -4,13 +4,13 @@
 //! any port. The cluster uses the address only without a mark of another cluster, and only from a port of its own or
 //! from none.
 
+use api::conditions::{Reason, Type};
 use openstack::Kind;
 use openstack::network::{FloatingIp, Port};
 
 use super::observed::Observed;
 use crate::identity::{Identity, Mark};
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
 use crate::words;
 
@@ -110,7 +110,7 @@ pub(super) fn for_bastion(
         ip.floating_ip_address
     );
     let taken = NotFound::among(Kind::FloatingIps, text);
-    Err(taken.problem(Type::Bastion, Reason::FloatingIPError))
+    Err(taken.problem(Type::BastionReady, Reason::FloatingIPError))
 }
 
 /// True if the [`Port`] is a virtual IP of a user: no device, and of no cluster.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::OpenStackCluster;
 use openstack::{Cloud, Kind, View};
 use operator::events::Recorder;
@@ -18,7 +19,6 @@ use crate::credentials;
 use crate::failures::Unmonitored;
 use crate::identity::Identity;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::words::past;
 
 /// Maximum number of plans in one reconcile. If more are needed, the cloud accepts requests without effect.
@@ -148,11 +148,13 @@ impl Work<'_> {
             return credentials::listing(error);
         }
         let reason = match step.about() {
-            Type::Network if matches!(step, Step::CreateSubnet(_)) => Reason::SubnetCreateFailed,
-            Type::Network => Reason::NetworkCreateFailed,
-            Type::Router => Reason::RouterCreateFailed,
-            Type::SecurityGroups => Reason::SecurityGroupCreateFailed,
-            Type::ApiEndpoint => Reason::APIEndpointConfigFailed,
+            Type::NetworkReady if matches!(step, Step::CreateSubnet(_)) => {
+                Reason::SubnetCreateFailed
+            }
+            Type::NetworkReady => Reason::NetworkCreateFailed,
+            Type::RouterReady => Reason::RouterCreateFailed,
+            Type::SecurityGroupsReady => Reason::SecurityGroupCreateFailed,
+            Type::APIEndpointReady => Reason::APIEndpointConfigFailed,
             _ => Reason::OpenStackError,
         };
         let mut problem = Problem::cloud(step.about(), reason, &step.to_string(), error);

@@ -11,7 +11,7 @@ pub(super) mod pool;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use api::conditions::{self, Status};
+use api::conditions::{self, Reason, Status, Type};
 use api::infra::v1beta2::{BastionStatus, ManagedGroup, OpenStackCluster, OpenStackMachineSpec};
 use openstack::compute::Server;
 use openstack::{Kind, Service};
@@ -32,7 +32,6 @@ use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs;
 use crate::machine::pooled::Given;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 use crate::words::doing;
 
@@ -49,7 +48,7 @@ pub(super) async fn reconcile(
     next: &mut OpenStackCluster,
 ) -> Result<bool, Error> {
     let known = next.status.as_ref();
-    let known = known.and_then(|it| conditions::find(&it.conditions, Type::Bastion.as_str()));
+    let known = known.and_then(|it| conditions::find(&it.conditions, Type::BastionReady));
     let (is_known, is_settled) = (known.is_some(), known.is_some_and(|it| it.status == "True"));
     let is_wanted = bastion_spec(&next.spec).is_some();
     let is_there = !observed.bastions().is_empty() || !observed.bastion_ips.is_empty();
@@ -227,7 +226,7 @@ fn resolved(
     let Some((bastion, _)) = bastion_spec(&cluster.spec) else {
         let text = "the bastion is not enabled";
         return Err(Problem::new(
-            Type::Bastion,
+            Type::BastionReady,
             Reason::InvalidClusterSpec,
             text,
         ));
@@ -294,7 +293,7 @@ fn of_bastion(mut problem: Problem) -> Problem {
     if first.ends_with(':') {
         problem.message = format!("bastion.spec.{}", problem.message);
     }
-    problem.about = Type::Bastion;
+    problem.about = Type::BastionReady;
     problem
 }
 
@@ -305,7 +304,7 @@ impl Observed {
 }
 
 fn condition(ctx: &Context, next: &mut OpenStackCluster, verdict: (Status, Reason, &str)) {
-    kept::condition(next, ctx.now(), Type::Bastion, verdict);
+    kept::condition(next, ctx.now(), Type::BastionReady, verdict);
 }
 
 /// Writes status and condition.
@@ -318,7 +317,7 @@ fn show(ctx: &Context, next: &mut OpenStackCluster, wanted: Option<&Wanted>, out
         match first {
             None => {
                 status.bastion = None;
-                conditions::remove(&mut status.conditions, Type::Bastion.as_str());
+                conditions::remove(&mut status.conditions, Type::BastionReady);
             }
             Some(text) => condition(ctx, next, (Status::False, Reason::Deleting, &text)),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{NetworkParam, OpenStackClusterSpec};
 use openstack::network::FixedIp;
 use openstack::{Kind, View};
@@ -16,7 +17,6 @@ use crate::identity::Mark;
 use crate::names::Names;
 use crate::placement::Policies;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 use crate::zones;
 
@@ -99,7 +99,7 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
     }
     let (network, subnets) = existing_network(spec, &observed.view)?;
     let zone_subnets = zones::all(spec, &observed.view, network.as_deref());
-    let zone_subnets = zone_subnets.map_err(about(Type::Network))?;
+    let zone_subnets = zone_subnets.map_err(about(Type::NetworkReady))?;
     Ok(Place {
         network,
         subnet: subnets.into_iter().next(),
@@ -137,7 +137,8 @@ pub fn facts(
     let (network, subnets) = existing_network(spec, view)?;
     let router = existing_router(spec, &names, observed)?;
     let router_addresses = router_addresses(spec, view, external_network.as_deref())?;
-    let zone_subnets = zones::all(spec, view, network.as_deref()).map_err(about(Type::Network))?;
+    let zone_subnets =
+        zones::all(spec, view, network.as_deref()).map_err(about(Type::NetworkReady))?;
     let subnet_ranges = ranges(spec, subnets.iter().chain(&zone_subnets), view);
     let subnet_pools = subnet_pools::of(spec, observed)?;
     let mut facts = Facts {
@@ -229,7 +230,7 @@ fn existing_router(
         return Ok(None);
     };
     let found = resolve::router(&observed.view, param)
-        .map_err(|why| about(Type::Router)(why.in_field("router")))?;
+        .map_err(|why| about(Type::RouterReady)(why.in_field("router")))?;
     let is_ours = |id: &str| {
         let mut subnets = Family::ALL
             .iter()
@@ -249,7 +250,7 @@ fn existing_router(
                  cluster has created; to share the network of the other cluster, give network and subnets in place of \
                  managedSubnets"
             );
-            Err(about(Type::Router)(NotFound::among(Kind::Ports, text)))
+            Err(about(Type::RouterReady)(NotFound::among(Kind::Ports, text)))
         }
     }
 }
@@ -336,7 +337,7 @@ fn no_floating_ip(spec: &OpenStackClusterSpec, facts: &Facts) -> Result<(), Prob
          apiServer.enableFloatingIP to false, or have a subnet of IPv4 first"
     );
     let reason = Reason::InvalidClusterSpec;
-    Err(Problem::new(Type::ApiEndpoint, reason, text))
+    Err(Problem::new(Type::APIEndpointReady, reason, text))
 }
 
 /// Checks that the cluster may use the floating IP of `apiServer.floatingIP`.
@@ -363,7 +364,7 @@ fn given_address(
                  allocated"
             );
             let taken = NotFound::among(Kind::FloatingIps, text);
-            return Err(taken.problem(Type::ApiEndpoint, Reason::FloatingIPError));
+            return Err(taken.problem(Type::APIEndpointReady, Reason::FloatingIPError));
         }
     };
     facts
@@ -401,7 +402,7 @@ fn external_network(spec: &OpenStackClusterSpec, view: &View) -> Result<Option<S
     let found = resolve::external_network(view, param, "externalNetwork", without);
     found
         .map(|network| Some(network.id.clone()))
-        .map_err(about(Type::Network))
+        .map_err(about(Type::NetworkReady))
 }
 
 /// Existing network and subnets selected by the spec, the primary subnet first.
@@ -412,7 +413,7 @@ fn existing_network(
     if !spec.managed_subnets.is_empty() {
         return Ok((None, Vec::new()));
     }
-    let not_found = about(Type::Network);
+    let not_found = about(Type::NetworkReady);
     let mut network = match &spec.network {
         Some(param) => Some(
             resolve::network(view, param, |_| true)
@@ -468,7 +469,7 @@ fn router_addresses(
         .map(|(index, ip)| {
             let subnet = resolve::subnet(view, &ip.subnet, external).map_err(|why| {
                 let field = format!("managedRouter.externalIPs[{index}].subnet");
-                about(Type::Router)(why.in_field(&field))
+                about(Type::RouterReady)(why.in_field(&field))
             })?;
             Ok(FixedIp {
                 subnet_id: subnet.id.clone(),
@@ -492,7 +493,7 @@ fn balancer(
     let not_found = |field: &'static str| {
         move |why: NotFound| {
             let why = why.in_field(&format!("apiServer.managedLoadBalancer.{field}"));
-            about(Type::ApiEndpoint)(why)
+            about(Type::APIEndpointReady)(why)
         }
     };
     if let Some(provider) = &wanted.provider {
@@ -546,7 +547,7 @@ fn balancer(
             Some((network, subnet))
         }
         (None, None) if facts.network.is_none() && spec.managed_subnets.is_empty() => {
-            return Err(about(Type::ApiEndpoint)(
+            return Err(about(Type::APIEndpointReady)(
                 "the cluster has no network for the address of the load balancer: give \
                  managedSubnets, network or subnets, or apiServer.managedLoadBalancer.network"
                     .to_owned()
@@ -578,8 +579,8 @@ fn any_network(view: &View, param: &NetworkParam) -> Result<String, NotFound> {
 fn about(type_: Type) -> impl Fn(NotFound) -> Problem + Copy {
     move |why| {
         let reason = match type_ {
-            Type::Network => Reason::NetworkCreateFailed,
-            Type::Router => Reason::RouterCreateFailed,
+            Type::NetworkReady => Reason::NetworkCreateFailed,
+            Type::RouterReady => Reason::RouterCreateFailed,
             _ => Reason::APIEndpointConfigFailed,
         };
         why.problem(type_, reason)

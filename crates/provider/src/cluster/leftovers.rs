@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::conditions::Type;
 use api::core::v1beta2::Cluster;
 use api::deletion::{Volumes, Wanted};
 use api::names::{DELETE_WITH_CLUSTER_ANNOTATION, WORKLOAD_UID_ANNOTATION, is_uuid};
@@ -19,7 +20,6 @@ use openstack::volume::Volume;
 
 use super::observed::Observed;
 use super::plan::{Plan, Step, Wait};
-use crate::reason::Type;
 
 /// Prefix of the names of the load balancers of Services.
 const OF_SERVICE: &str = "kube_service_";

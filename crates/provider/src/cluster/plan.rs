@@ -11,6 +11,7 @@ mod surplus;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use api::conditions::Type;
 use api::infra::v1beta2::ManagedGroup;
 use load_balancing::{Action, Status};
 
@@ -22,7 +23,6 @@ use super::rules::{Referents, observed_key};
 use crate::family::Family;
 use crate::names::role_word;
 use crate::placement;
-use crate::reason::Type;
 
 /// One write to the cloud.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,29 +87,29 @@ impl Step {
             Step::CreateNetwork
             | Step::UpdateNetwork(_)
             | Step::CreateSubnet(_)
-            | Step::UpdateSubnet(_) => Type::Network,
+            | Step::UpdateSubnet(_) => Type::NetworkReady,
             Step::CreateRouter
             | Step::UpdateRouter
             | Step::EnableRouter
-            | Step::AddInterface(_) => Type::Router,
+            | Step::AddInterface(_) => Type::RouterReady,
             Step::CreateGroup(_) | Step::CreateRules(_) | Step::DeleteRule(_) => {
-                Type::SecurityGroups
+                Type::SecurityGroupsReady
             }
             Step::CreateBalancer
             | Step::ChangeBalancer(..)
             | Step::CreateFloatingIp
-            | Step::AssociateFloatingIp => Type::ApiEndpoint,
+            | Step::AssociateFloatingIp => Type::APIEndpointReady,
             Step::Tag(collection, _) => match *collection {
-                "networks" | "subnets" => Type::Network,
-                "routers" => Type::Router,
-                "security-groups" => Type::SecurityGroups,
-                _ => Type::ApiEndpoint,
+                "networks" | "subnets" => Type::NetworkReady,
+                "routers" => Type::RouterReady,
+                "security-groups" => Type::SecurityGroupsReady,
+                _ => Type::APIEndpointReady,
             },
             Step::TagCreated(created) => match created {
-                Created::Network | Created::Subnet(_) => Type::Network,
-                Created::Router => Type::Router,
-                Created::Group(_) => Type::SecurityGroups,
-                Created::FloatingIp => Type::ApiEndpoint,
+                Created::Network | Created::Subnet(_) => Type::NetworkReady,
+                Created::Router => Type::RouterReady,
+                Created::Group(_) => Type::SecurityGroupsReady,
+                Created::FloatingIp => Type::APIEndpointReady,
             },
             Step::CreateServerGroup(_) => Type::Ready,
             _ => Type::Deleting,
@@ -461,7 +461,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         Status::Active => {}
         Status::Error => {
             plan.waits.push(Wait {
-                about: Type::ApiEndpoint,
+                about: Type::APIEndpointReady,
                 message: format!(
                     "load balancer {name} is in ERROR: ask the cloud's operator, or delete it \
                      (openstack loadbalancer delete --cascade {}) and a new one is created",
@@ -478,7 +478,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
             let serves = status == "PENDING_UPDATE";
             plan.waits.push(Wait {
                 serves,
-                ..Wait::new(Type::ApiEndpoint, message)
+                ..Wait::new(Type::APIEndpointReady, message)
             });
             return;
         }

@@ -1,5 +1,6 @@
 //! Identity of an [`OpenStackCluster`] and its finalizer, stored before anything is created.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
@@ -17,7 +18,6 @@ use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 impl Kept for OpenStackCluster {
     const ID: &'static str = CLUSTER_ID;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::infra::v1beta2::{
     ControlPlaneEndpoint, FailureDomain, Initialization, LoadBalancerStatus, ManagedGroup,
     NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
@@ -18,14 +18,13 @@ use super::plan::{Plan, Wait};
 use super::{balancer, request};
 use crate::family::Family;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// [`Type`]s of conditions summarized by Ready, in the order of the resources' creation.
 const PARTS: [Type; 4] = [
-    Type::Network,
-    Type::Router,
-    Type::SecurityGroups,
-    Type::ApiEndpoint,
+    Type::NetworkReady,
+    Type::RouterReady,
+    Type::SecurityGroupsReady,
+    Type::APIEndpointReady,
 ];
 
 /// Sets one condition.
@@ -37,7 +36,7 @@ pub(crate) fn condition(
     verdict: (Status, Reason, &str),
 ) {
     let (holds, reason, message) = verdict;
-    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
+    let verdict = Verdict::new(type_, holds, reason).because(message);
     conditions::set(&mut status.conditions, verdict, generation, now);
 }
 
@@ -88,7 +87,7 @@ pub(crate) fn no_endpoint(spec: &OpenStackClusterSpec, desired: &Desired) -> Opt
         return None;
     }
     Some(Problem::new(
-        Type::ApiEndpoint,
+        Type::APIEndpointReady,
         Reason::InvalidClusterSpec,
         "nothing leads to the API server: enable apiServer.managedLoadBalancer or \
          apiServer.enableFloatingIP, or give apiServer.fixedIP or controlPlaneEndpoint",
@@ -107,7 +106,7 @@ pub(crate) fn unusable_cidrs(
                        the API server instead (managedSecurityGroups.defaultRules, name APIServer), or have a load balancer \
                        of the provider amphora";
         let reason = Reason::InvalidClusterSpec;
-        return Some(Problem::new(Type::ApiEndpoint, reason, message));
+        return Some(Problem::new(Type::APIEndpointReady, reason, message));
     }
     let entries = balancer::unusable_cidrs(desired, observed);
     if entries.is_empty() || balancer_spec(spec).is_none() {
@@ -124,7 +123,7 @@ pub(crate) fn unusable_cidrs(
         entries.join(", ")
     );
     let reason = Reason::InvalidClusterSpec;
-    Some(Problem::new(Type::ApiEndpoint, reason, message))
+    Some(Problem::new(Type::APIEndpointReady, reason, message))
 }
 
 /// [`Problem`] with missing `controlPlaneAvailabilityZones`.
@@ -144,17 +143,17 @@ pub(crate) fn stuck(object: &OpenStackCluster, plan: &Plan, now: Timestamp) -> O
         return Some(Problem::new(wait.about, reason, wait.message.clone()));
     }
     let conditions = &object.status.as_ref()?.conditions;
-    let known = conditions::find(conditions, Type::ApiEndpoint.as_str())?;
+    let known = conditions::find(conditions, Type::APIEndpointReady)?;
     let is_late =
         known.status == "False" && now.duration_since(known.last_transition_time.0) > PENDING;
     let mut waits = plan.waits.iter();
-    let wait = waits.find(|wait| is_late && wait.about == Type::ApiEndpoint)?;
+    let wait = waits.find(|wait| is_late && wait.about == Type::APIEndpointReady)?;
     let text = format!(
         "{}: this takes more than 15 minutes. Ask the cloud's operator for the state of Octavia's workers (openstack \
          loadbalancer show); it goes on when the load balancer is ACTIVE or ERROR",
         wait.message
     );
-    Some(Problem::new(Type::ApiEndpoint, reason, text))
+    Some(Problem::new(Type::APIEndpointReady, reason, text))
 }
 
 /// The resources of the cluster, for the status.
@@ -338,19 +337,19 @@ pub(crate) fn verdicts(
     let groups = spec.managed_security_groups.is_some();
     let status = object.status.get_or_insert_default();
     let has_router =
-        status.router.is_some() || plan.steps.iter().any(|s| s.about() == Type::Router);
+        status.router.is_some() || plan.steps.iter().any(|s| s.about() == Type::RouterReady);
     let mut first: Option<(Type, Reason, String)> = None;
     for type_ in PARTS {
         let applies = match type_ {
-            Type::Router => has_router,
-            Type::SecurityGroups => groups,
+            Type::RouterReady => has_router,
+            Type::SecurityGroupsReady => groups,
             _ => true,
         };
         if !applies {
-            conditions::remove(&mut status.conditions, type_.as_str());
+            conditions::remove(&mut status.conditions, type_);
             continue;
         }
-        let held = conditions::is_true(&status.conditions, type_.as_str());
+        let held = conditions::is_true(&status.conditions, type_);
         let (holds, reason, message) = part(type_, held, plan, problem);
         condition(status, generation, now, type_, (holds, reason, &message));
         if holds != Status::True && first.is_none() {
@@ -385,7 +384,7 @@ pub(crate) fn verdicts(
         && plan
             .steps
             .iter()
-            .all(|step| step.about() == Type::ApiEndpoint)
+            .all(|step| step.about() == Type::APIEndpointReady)
         && plan.waits.iter().all(|wait| !wait.is_stuck);
     if ready_for_machines {
         status.initialization = Some(Initialization {
@@ -399,7 +398,13 @@ pub(crate) fn authenticated(object: &mut OpenStackCluster, now: Timestamp) {
     let generation = object.metadata.generation;
     let status = object.status.get_or_insert_default();
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
-    condition(status, generation, now, Type::Authentication, verdict);
+    condition(
+        status,
+        generation,
+        now,
+        Type::OpenStackAuthenticationSucceeded,
+        verdict,
+    );
 }
 
 /// Sets the condition of one part of the cluster. A true condition stays true during waits in which the part stays in

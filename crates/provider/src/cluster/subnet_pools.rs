@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{Ipv6Mode, OpenStackCluster, OpenStackClusterSpec, SubnetSpec};
 use ipnet::IpNet;
 use openstack::network::SubnetPool;
@@ -14,7 +15,6 @@ use openstack::{Error, Kind};
 use super::observed::Observed;
 use crate::family::Family;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 
 /// Ids of subnet pools, by the [`Family`] of the subnet.
@@ -50,7 +50,7 @@ pub fn of(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<SubnetPool
         }
         let problem = |why: NotFound| {
             let why = why.in_field(&format!("managedSubnets[{index}].subnetPool"));
-            why.problem(Type::Network, Reason::SubnetCreateFailed)
+            why.problem(Type::NetworkReady, Reason::SubnetCreateFailed)
         };
         let pool = resolve::subnet_pool(&observed.view, param).map_err(problem)?;
         if let Some(why) = unsuitable(subnet, family, pool) {

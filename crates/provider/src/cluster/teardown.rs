@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::core::v1beta2::Cluster;
 use api::deletion::Wanted;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
@@ -27,7 +27,6 @@ use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// Reason of a waiting deletion, with the time of the next check.
 struct Waiting {
@@ -136,7 +135,7 @@ async fn release(ctx: &Context, object: &OpenStackCluster) -> Result<Action, Err
 /// Reason why a deletion cannot continue, and what to do.
 fn undeletable(problem: &Problem) -> String {
     match problem.about {
-        Type::Authentication => format!(
+        Type::OpenStackAuthenticationSucceeded => format!(
             "{}. Nothing in the cloud can be deleted until this is fixed (if nothing of the \
              cluster is left there, remove the finalizer {FINALIZER})",
             problem.message.trim_end_matches('.')

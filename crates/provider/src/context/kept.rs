@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::core::NamespaceResourceScope;
@@ -18,7 +18,6 @@ use super::{Context, Error, FALLBACK, namespace};
 use crate::claims::SOON;
 use crate::identity::Identity;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// Kind of objects with identity, finalizer and conditions.
 pub(crate) trait Kept:
@@ -87,7 +86,7 @@ pub(crate) fn condition<K: Kept>(
     (holds, reason, message): (Status, Reason, &str),
 ) {
     let generation = object.meta().generation;
-    let verdict = Verdict::new(type_.as_str(), holds, reason.as_str()).because(message);
+    let verdict = Verdict::new(type_, holds, reason).because(message);
     conditions::set(object.conditions_mut(), verdict, generation, now);
 }
 
@@ -102,7 +101,7 @@ pub(crate) fn paused<K: Kept>(object: &mut K, now: Timestamp, paused: bool) {
 
 /// Reason and message of a condition.
 pub(crate) fn reported<K: Kept>(object: &K, type_: Type) -> Option<(&str, &str)> {
-    let known = conditions::find(object.conditions()?, type_.as_str())?;
+    let known = conditions::find(object.conditions()?, type_)?;
     Some((&known.reason, &known.message))
 }
 

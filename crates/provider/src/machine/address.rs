@@ -1,6 +1,6 @@
 //! Floating IP of a machine from a pool.
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::infra::v1beta2::OpenStackMachine;
 
 use super::pooled::Claimant;
@@ -9,7 +9,6 @@ use super::surroundings::Surroundings;
 use super::work::Work;
 use crate::context::Error;
 use crate::context::kept;
-use crate::reason::{Reason, Type};
 
 /// [`Claimant`] of a machine's address.
 pub(super) fn claimant<'a>(
@@ -42,9 +41,9 @@ pub(super) async fn claim(
         Err(wait) => {
             let (now, reason) = (work.ctx.now(), Reason::WaitingForIPAMProvider);
             if work.before.server().is_none() {
-                status::not_ready(next, now, Type::Instance, reason, &wait);
+                status::not_ready(next, now, Type::InstanceReady, reason, &wait);
             }
-            status::not_ready(next, now, Type::FloatingAddress, reason, &wait);
+            status::not_ready(next, now, Type::FloatingAddressFromPoolReady, reason, &wait);
             return Ok(true);
         }
     }
@@ -55,6 +54,11 @@ pub(super) async fn claim(
 pub(super) fn associated(work: &Work<'_>, next: &mut OpenStackMachine) {
     if work.address.is_some() {
         let verdict = (Status::True, Reason::Ready, "");
-        kept::condition(next, work.ctx.now(), Type::FloatingAddress, verdict);
+        kept::condition(
+            next,
+            work.ctx.now(),
+            Type::FloatingAddressFromPoolReady,
+            verdict,
+        );
     }
 }

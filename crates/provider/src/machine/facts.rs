@@ -1,5 +1,6 @@
 //! Resolves the references of a machine's spec.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{
     ManagedGroup, NetworkParam, OpenStackCluster, OpenStackMachineSpec, PortOpts,
     SecurityGroupParam, SubnetParam,
@@ -11,7 +12,6 @@ use openstack::{Kind, View};
 use crate::identity::Mark;
 use crate::placement;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::resolve::{self, NotFound};
 use crate::zones;
 
@@ -76,7 +76,7 @@ pub fn facts(
     let dependency = |field: &'static str| {
         move |why: NotFound| {
             let why = why.in_field(field);
-            why.problem(Type::Instance, Reason::DependencyFailed)
+            why.problem(Type::InstanceReady, Reason::DependencyFailed)
         }
     };
     reject_foreign_tags(spec, cluster, mark)?;
@@ -130,7 +130,7 @@ fn reject_foreign_tags(
         if let Some(tag) = mark.foreign_tag(tags) {
             let text = resolve::foreign_tag(&field, tag);
             return Err(Problem::new(
-                Type::Instance,
+                Type::InstanceReady,
                 Reason::InvalidMachineSpec,
                 text,
             ));
@@ -158,7 +158,7 @@ fn zone(scope: &Scope, view: &View) -> Result<(), Problem> {
     let field = scope.zone_field;
     let message = format!("{field} `{wanted}` is not a zone; there are: {there_are}");
     let reason = Reason::InvalidMachineSpec;
-    Err(NotFound::among(Kind::Zones, message).problem(Type::Instance, reason))
+    Err(NotFound::among(Kind::Zones, message).problem(Type::InstanceReady, reason))
 }
 
 /// Input of the resolution besides spec and cloud.
@@ -192,14 +192,14 @@ fn port_facts(
     let missing = |name: String| {
         move |why: NotFound| {
             let why = why.in_field(&name);
-            why.problem(Type::Instance, Reason::DependencyFailed)
+            why.problem(Type::InstanceReady, Reason::DependencyFailed)
         }
     };
     let trunk = has_trunk(port, spec);
     if trunk && !view.has_extension("trunk") {
         let text = format!("{}: this cloud has no trunks", field("trunk"));
         let missing = NotFound::among(Kind::Extensions, text);
-        return Err(missing.problem(Type::Instance, Reason::InvalidMachineSpec));
+        return Err(missing.problem(Type::InstanceReady, Reason::InvalidMachineSpec));
     }
     let ((network, fixed_ips), is_of_zone) =
         match place(port, view).map_err(missing(field("network")))? {
@@ -208,7 +208,8 @@ fn port_facts(
                 ((network, ips), false)
             }
             None => {
-                let wrong = |why: NotFound| why.problem(Type::Instance, Reason::InvalidMachineSpec);
+                let wrong =
+                    |why: NotFound| why.problem(Type::InstanceReady, Reason::InvalidMachineSpec);
                 let (cluster, network) = cluster_network(cluster).map_err(wrong)?;
                 // Addresses in the spec of the port replace the default of one per subnet.
                 let wanted = addresses(port, view, &network).map_err(missing(field("fixedIPs")))?;

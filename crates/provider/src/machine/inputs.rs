@@ -1,5 +1,6 @@
 //! Inputs of a machine besides its spec: identity, credentials, bootstrap data.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine, OpenStackMachineSpec};
 use api::k8s_openapi::api::core::v1::Secret;
 use openstack::compute::UserData;
@@ -10,7 +11,6 @@ use super::facts::{has_trunk, ports};
 use crate::context::{Context, Error, namespace};
 use crate::credentials;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// The limit of Nova for user data, in bytes after base64 encoding.
 const USER_DATA_LIMIT: usize = api::infra::USER_DATA_ENCODED_LIMIT;
@@ -27,7 +27,11 @@ pub(super) async fn cloud(
         let text = "the OpenStackCluster is gone, and with it the credentials: give the machine an \
                     identityRef of its own";
         let reason = Reason::OpenStackAuthenticationFailed;
-        return Err(Problem::new(Type::Authentication, reason, text));
+        return Err(Problem::new(
+            Type::OpenStackAuthenticationSucceeded,
+            reason,
+            text,
+        ));
     };
     credentials::cloud(ctx.access(), &namespace(object), identity_ref).await
 }
@@ -56,7 +60,7 @@ pub(crate) async fn user_data(
         .and_then(|mut data| data.remove("value"));
     let Some(data) = data else {
         let text = format!("Secret {secret} with the bootstrap data has no key value");
-        let problem = Problem::new(Type::Instance, Reason::WaitingForBootstrapData, text);
+        let problem = Problem::new(Type::InstanceReady, Reason::WaitingForBootstrapData, text);
         return Err(problem.of_secret(namespace, secret).into());
     };
     let encoded = data.0.len().div_ceil(3) * 4;
@@ -66,7 +70,7 @@ pub(crate) async fn user_data(
              {USER_DATA_LIMIT}: move files of the KubeadmConfig into the image or fetch them at \
              boot"
         );
-        return Err(Problem::new(Type::Instance, Reason::InvalidMachineSpec, text).into());
+        return Err(Problem::new(Type::InstanceReady, Reason::InvalidMachineSpec, text).into());
     }
     Ok(UserData::new(data.0))
 }

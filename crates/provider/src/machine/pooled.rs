@@ -6,6 +6,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::FloatingIpPoolRef;
 use api::ipam::v1beta2::{IPAddress, IPAddressClaim, IPAddressClaimSpec, PoolReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -22,7 +23,6 @@ use crate::context::{Context, Error, namespace};
 use crate::identity::{Identity, Mark};
 use crate::names::POOL_KIND as KIND;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::resolve::NotFound;
 use crate::words;
 
@@ -81,7 +81,7 @@ where
         }
         let status = claim.status.unwrap_or_default();
         let Some(answer) = status.address_ref else {
-            let ready = api::conditions::find(&status.conditions, "Ready");
+            let ready = api::conditions::find(&status.conditions, Type::Ready);
             let why = ready.filter(|ready| ready.status == "False" && !ready.message.is_empty());
             return Ok(Err(match why {
                 Some(why) => format!("{wait}: {}", why.message),
@@ -180,7 +180,7 @@ fn pool(reference: &FloatingIpPoolRef) -> Result<PoolReference, Problem> {
 }
 
 fn problem(reason: Reason, text: String) -> Problem {
-    Problem::new(Type::FloatingAddress, reason, text)
+    Problem::new(Type::FloatingAddressFromPoolReady, reason, text)
 }
 
 impl Given {
@@ -199,7 +199,7 @@ impl Given {
         let no = |why: String| {
             let text = format!("floatingIPPoolRef: floating IP {address} {why}");
             let found = NotFound::among(Kind::FloatingIps, text);
-            Err(found.problem(Type::FloatingAddress, Reason::FloatingIPError))
+            Err(found.problem(Type::FloatingAddressFromPoolReady, Reason::FloatingIPError))
         };
         let Some(ip) = found(view, address) else {
             return no("of the pool is not in the project of the server".to_owned());

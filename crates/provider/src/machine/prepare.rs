@@ -5,6 +5,7 @@
 //! identity of the machine. Ids in status and in providerID, which anybody may have written, only tell where to look
 //! for a lost mark.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use api::k8s_openapi::jiff::Timestamp;
@@ -22,7 +23,6 @@ use crate::credentials;
 use crate::evidence::{Evidence, Verdict};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 impl Kept for OpenStackMachine {
     const ID: &'static str = MACHINE_ID;
@@ -38,7 +38,7 @@ impl Kept for OpenStackMachine {
 }
 
 impl Served for OpenStackMachine {
-    const MAIN: Type = Type::Instance;
+    const MAIN: Type = Type::InstanceReady;
 
     fn not_ready(&mut self, now: Timestamp, type_: Type, reason: Reason, message: &str) {
         super::status::not_ready(self, now, type_, reason, message);
@@ -125,7 +125,7 @@ pub(crate) fn proven(
     };
     if id.is_of_bastion() {
         let text = format!("the annotation {MACHINE_ID} has the identity of a bastion: correct it");
-        return Err(Problem::new(Type::Instance, Reason::IdentityUnknown, text).into());
+        return Err(Problem::new(Type::InstanceReady, Reason::IdentityUnknown, text).into());
     }
     claims.machines.sole(object, id)?;
     Ok(Some(Mark::machine(cluster, id)))
@@ -188,7 +188,7 @@ async fn recovered(
         Verdict::New => return Ok(None),
         Verdict::Known(mark) => mark,
         Verdict::Unknown(why) => {
-            return Err(Problem::new(Type::Instance, Reason::IdentityUnknown, why).into());
+            return Err(Problem::new(Type::InstanceReady, Reason::IdentityUnknown, why).into());
         }
     };
     may_restore(&ctx.claims, object, (infra, cluster), mark)?;
@@ -231,7 +231,7 @@ fn without_cluster(infra: Option<&OpenStackCluster>) -> Problem {
         "{why}, and with it the proof which resources are the machine's: nothing is created, changed \
          or deleted. Delete its server, ports and volumes by hand, then remove the finalizer {FINALIZER}"
     );
-    Problem::new(Type::Instance, Reason::IdentityUnknown, text)
+    Problem::new(Type::InstanceReady, Reason::IdentityUnknown, text)
 }
 
 fn of_another_cluster(recorded: Identity, infra: &OpenStackCluster, id: Identity) -> Problem {
@@ -242,5 +242,5 @@ fn of_another_cluster(recorded: Identity, infra: &OpenStackCluster, id: Identity
          by hand if no other object uses it, then remove the finalizer {FINALIZER}",
         infra.name_any(),
     );
-    Problem::new(Type::Instance, Reason::IdentityUnknown, text)
+    Problem::new(Type::InstanceReady, Reason::IdentityUnknown, text)
 }

@@ -5,6 +5,7 @@
 //! place of the user's lists. Attempts are recorded before the deletion: an interrupted replacement continues, and a
 //! server is counted once.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::OpenStackMachine;
 use kube::ResourceExt;
 use kube::runtime::controller::Action;
@@ -19,7 +20,6 @@ use super::status;
 use super::work::Work;
 use crate::context::kept::{api, reported};
 use crate::context::{Error, FALLBACK};
-use crate::reason::{Reason, Type};
 
 /// Replaces the failed server of a machine, once its pause is over. `None` for any other server.
 ///
@@ -96,8 +96,14 @@ async fn report(
         failed.pause().as_secs(),
         failed.failed
     );
-    status::not_ready(next, now, Type::Instance, Reason::InstanceRetried, &text);
-    if reported(work.object, Type::Instance) != reported(next, Type::Instance) {
+    status::not_ready(
+        next,
+        now,
+        Type::InstanceReady,
+        Reason::InstanceRetried,
+        &text,
+    );
+    if reported(work.object, Type::InstanceReady) != reported(next, Type::InstanceReady) {
         let recorder = &work.ctx.recorder;
         recorder
             .warning(work.object, "FailedCreateServer", "CreateServer", text)

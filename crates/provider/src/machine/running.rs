@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::core::v1beta2::Machine;
 use api::infra::v1beta2::OpenStackMachine;
 use api::k8s_openapi::jiff::Timestamp;
@@ -15,7 +15,6 @@ use super::work::Work;
 use crate::console;
 use crate::context::kept::{self, reported};
 use crate::context::{self, Error};
-use crate::reason::{Reason, Type};
 
 /// Minimum interval between reads of the console of a server that does not become a Node.
 const CONSOLE_EVERY: Duration = Duration::from_secs(60);
@@ -80,7 +79,7 @@ async fn failure(work: &Work<'_>, next: &OpenStackMachine, machine: &Machine) ->
         return Progress::IsNode;
     }
     let status = next.status.clone().unwrap_or_default();
-    let since = api::conditions::find(&status.conditions, Type::Instance.as_str());
+    let since = api::conditions::find(&status.conditions, Type::InstanceReady);
     let since = since.map_or(0, |condition| condition.last_transition_time.0.as_second());
     let running = work
         .ctx
@@ -132,5 +131,5 @@ fn ingress(
         let text = "waiting for the machine to become a member of the load balancer";
         (Status::False, Reason::WaitingForCloud, text)
     };
-    kept::condition(next, now, Type::ApiServerIngress, verdict);
+    kept::condition(next, now, Type::APIServerIngressReady, verdict);
 }

@@ -1,6 +1,6 @@
 //! The status of a machine: a function of the observed state and of the problem of the reconcile.
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::infra::v1beta2::{
     Initialization, MachineAddress, MachineResources, OpenStackMachine, PortStatus,
     ResolvedFixedIp, ResolvedMachine, ResolvedPortSpec,
@@ -13,7 +13,6 @@ use super::facts::Facts;
 use super::observed::Observed;
 use super::pairs;
 use crate::context::kept::condition;
-use crate::reason::{Reason, Type};
 
 /// Sets a condition to false, and Ready, too.
 pub(crate) fn not_ready(
@@ -90,7 +89,13 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
     match server.status.as_str() {
         _ if server.is_deleting() => {
             let text = format!("server {} is being deleted by somebody else", server.id);
-            not_ready(object, now, Type::Instance, Reason::InstanceDeleted, &text);
+            not_ready(
+                object,
+                now,
+                Type::InstanceReady,
+                Reason::InstanceDeleted,
+                &text,
+            );
         }
         "ACTIVE" => {
             status.addresses = addresses(server);
@@ -100,7 +105,7 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
             condition(
                 object,
                 now,
-                Type::Instance,
+                Type::InstanceReady,
                 (Status::True, Reason::Ready, ""),
             );
             return true;
@@ -110,19 +115,25 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
             not_ready(
                 object,
                 now,
-                Type::Instance,
+                Type::InstanceReady,
                 Reason::InstanceStateError,
                 &text,
             );
         }
         "" | "BUILD" => {
             let text = format!("creating server {}", server.id);
-            not_ready(object, now, Type::Instance, Reason::InstanceNotReady, &text);
+            not_ready(
+                object,
+                now,
+                Type::InstanceReady,
+                Reason::InstanceNotReady,
+                &text,
+            );
         }
         other => {
             let text = format!("server {} is {other}", server.id);
             let verdict = (Status::Unknown, Reason::InstanceNotReady, text.as_str());
-            condition(object, now, Type::Instance, verdict);
+            condition(object, now, Type::InstanceReady, verdict);
             condition(object, now, Type::Ready, verdict);
         }
     }

@@ -1,5 +1,6 @@
 //! The Machine, the Cluster and the OpenStackCluster of an OpenStackMachine.
 
+use api::conditions::Reason;
 use api::core::v1beta2::{Cluster, Machine};
 use api::infra::v1beta2::{ManagedGroup, OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
@@ -7,7 +8,6 @@ use operator::client::Api;
 
 use crate::context::{self, Context, Error, namespace};
 use crate::identity::{CLUSTER_ID, Identity};
-use crate::reason::Reason;
 use crate::spec::balancer_spec;
 
 /// Objects around an [`OpenStackMachine`], if existing.
@@ -74,7 +74,8 @@ impl Surroundings {
         let Some(machine) = &self.machine else {
             return false;
         };
-        let healthy = api::conditions::find(machine.conditions(), "NodeHealthy");
+        let healthy =
+            api::conditions::find(machine.conditions(), api::conditions::Type::NodeHealthy);
         machine.node_name().is_some() && healthy.is_some_and(|healthy| healthy.status != "True")
     }
 

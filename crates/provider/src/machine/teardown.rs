@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::conditions::Type;
 use api::infra::v1beta2::OpenStackMachine;
 use kube::runtime::controller::Action;
 use openstack::Kind;
@@ -15,7 +16,6 @@ use super::work::Work;
 use super::{FINALIZER, address, plan, prepare};
 use crate::context::kept;
 use crate::context::{Context, Error, is_deleting};
-use crate::reason::Type;
 
 /// Deletes all resources with the mark of the machine. `None`: none is left, and the finalizer is removed.
 pub(super) async fn delete(
@@ -30,7 +30,7 @@ pub(super) async fn delete(
     }
     let mut left = take_down(ctx, object, next, around).await;
     if let Err(Error::Problem(problem)) = &mut left
-        && problem.about == Type::Authentication
+        && problem.about == Type::OpenStackAuthenticationSucceeded
     {
         problem.message.push_str(
             ". The server cannot be deleted until this is fixed (if nothing of the machine is left in the cloud, remove \

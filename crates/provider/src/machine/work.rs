@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{FlavorParam, OpenStackMachine, OpenStackMachineSpec};
 use api::k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
@@ -18,7 +19,6 @@ use crate::context::{self, Context, Error};
 use crate::credentials;
 use crate::identity::Mark;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::words::past;
 
 /// Maximum age of the view for a machine with a silent Node.
@@ -193,8 +193,8 @@ impl ServerWork<'_> {
             _ => Reason::InstanceDeleteFailed,
         };
         let about = match step {
-            Step::AssociateFloatingIp(_) => Type::FloatingAddress,
-            _ => Type::Instance,
+            Step::AssociateFloatingIp(_) => Type::FloatingAddressFromPoolReady,
+            _ => Type::InstanceReady,
         };
         let mut problem = Problem::cloud(about, reason, &step.to_string(), error);
         if let (Step::CreateServer, Some(key)) = (step, &self.spec.ssh_key_name)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::IdentityRef;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -17,7 +18,6 @@ use crate::context::{Context, Error};
 use crate::identity::{Identity, POOL_ID};
 use crate::names::POOL_FINALIZER;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 impl Kept for OpenStackFloatingIPPool {
     const ID: &'static str = POOL_ID;
@@ -33,7 +33,7 @@ impl Kept for OpenStackFloatingIPPool {
 }
 
 impl Served for OpenStackFloatingIPPool {
-    const MAIN: Type = Type::Pool;
+    const MAIN: Type = Type::OpenstackFloatingIPPoolReadyCondition;
 
     fn not_ready(&mut self, now: Timestamp, type_: Type, reason: Reason, message: &str) {
         super::status::not_ready(self, now, type_, reason, message);
@@ -75,7 +75,11 @@ impl Alone for OpenStackFloatingIPPool {
              deleted until the annotation is set to the identity at the end of the descriptions of the pool's floating \
              IPs; if there are none, remove the finalizer {POOL_FINALIZER} and the status, or create the pool anew"
         );
-        Err(Problem::new(Type::Pool, Reason::IdentityUnknown, text))
+        Err(Problem::new(
+            Type::OpenstackFloatingIPPoolReadyCondition,
+            Reason::IdentityUnknown,
+            text,
+        ))
     }
 
     async fn normal(ctx: &Context, object: &Self, next: &mut Self) -> Result<Action, Error> {

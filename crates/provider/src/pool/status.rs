@@ -1,6 +1,6 @@
 //! Status of a pool: a function of its existing parts and of the problem of the reconcile.
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::infra::v1alpha1::OpenStackFloatingIPPool;
 use api::infra::v1beta2::NetworkStatus;
 use api::k8s_openapi::jiff::Timestamp;
@@ -9,7 +9,6 @@ use openstack::network::Network;
 use super::plan::{Wanted, shares};
 use super::work::Outcome;
 use crate::context::kept::condition;
-use crate::reason::{Reason, Type};
 
 /// Sets a condition to false, and with it the summaries.
 pub(super) fn not_ready(
@@ -19,7 +18,11 @@ pub(super) fn not_ready(
     reason: Reason,
     message: &str,
 ) {
-    for type_ in [type_, Type::Pool, Type::Ready] {
+    for type_ in [
+        type_,
+        Type::OpenstackFloatingIPPoolReadyCondition,
+        Type::Ready,
+    ] {
         condition(object, now, type_, (Status::False, reason, message));
     }
 }
@@ -47,7 +50,7 @@ pub(super) fn show(
     });
     match outcome.plan.refused.len() {
         0 => {
-            for type_ in [Type::Pool, Type::Ready] {
+            for type_ in [Type::OpenstackFloatingIPPoolReadyCondition, Type::Ready] {
                 let verdict = (Status::True, Reason::Ready, why.join("; "));
                 condition(object, now, type_, (verdict.0, verdict.1, &verdict.2));
             }
@@ -57,7 +60,13 @@ pub(super) fn show(
                 "{number} IPAddressClaims wait: the pool has given out as many addresses as maxIPs says, {}",
                 wanted.most
             );
-            not_ready(object, now, Type::Pool, Reason::MaxIPsReached, &text);
+            not_ready(
+                object,
+                now,
+                Type::OpenstackFloatingIPPoolReadyCondition,
+                Reason::MaxIPsReached,
+                &text,
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::conditions::{Status, Verdict};
+use api::conditions::{Reason, Status, Type, Verdict};
 use api::infra::v1alpha1::{OpenStackFloatingIPPool, ReclaimPolicy};
 use api::ipam::v1beta2::{IPAddress, IPAddressClaim, IPAddressSpec, LocalReference, PoolReference};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -25,7 +25,6 @@ use crate::identity::Identity;
 use crate::machine::pooled::owned_by;
 use crate::names::POOL_KIND;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 use crate::resolve;
 use crate::words::past;
@@ -50,9 +49,12 @@ impl Work<'_> {
         let resolve = |view: &Arc<View>| {
             let param = spec.floating_ip_network.as_ref();
             let found = resolve::external_network(view, param, "floatingIPNetwork", "");
-            found
-                .cloned()
-                .map_err(|why| why.problem(Type::Pool, Reason::UnableToFindNetwork))
+            found.cloned().map_err(|why| {
+                why.problem(
+                    Type::OpenstackFloatingIPPoolReadyCondition,
+                    Reason::UnableToFindNetwork,
+                )
+            })
         };
         let (network, view) = in_lists_of_now(self.cloud, view, |view| view, resolve).await?;
         let has_tags = view.has_extension("standard-attr-tag");
@@ -196,7 +198,7 @@ impl Work<'_> {
                 return objects.give(self, claim, address).await.map(|()| None);
             }
             Step::Tell(claim) => {
-                let verdict = Verdict::new("Ready", Status::True, "Ready");
+                let verdict = Verdict::new(Type::Ready, Status::True, Reason::Ready);
                 return objects.tell(self, claim, verdict).await.map(|()| None);
             }
             Step::Tag(id) => {
@@ -239,7 +241,12 @@ impl Work<'_> {
             return Err(credentials::listing(&error));
         }
         let reason = Reason::FloatingIPError;
-        let mut problem = Problem::cloud(Type::Pool, reason, &step.to_string(), &error);
+        let mut problem = Problem::cloud(
+            Type::OpenstackFloatingIPPoolReadyCondition,
+            reason,
+            &step.to_string(),
+            &error,
+        );
         if let Some(event) = event {
             let reason = format!("Failed{event}");
             let text = &problem.message;
@@ -269,7 +276,7 @@ impl Work<'_> {
                 Some(problem) => (problem.reason, problem.message.as_str()),
                 None => continue,
             };
-            let verdict = Verdict::new("Ready", Status::False, reason.as_str()).because(text);
+            let verdict = Verdict::new(Type::Ready, Status::False, reason).because(text);
             objects.tell(self, &name, verdict).await?;
         }
         Ok(())

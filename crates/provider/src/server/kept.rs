@@ -1,5 +1,6 @@
 //! Server as an object with an identity of its own.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::IdentityRef;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -17,7 +18,6 @@ use crate::context::{Context, Error};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::names::SERVER_FINALIZER;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 impl Kept for OpenStackServer {
     const ID: &'static str = MACHINE_ID;
@@ -33,7 +33,7 @@ impl Kept for OpenStackServer {
 }
 
 impl Served for OpenStackServer {
-    const MAIN: Type = Type::Instance;
+    const MAIN: Type = Type::InstanceReady;
 
     fn not_ready(&mut self, now: Timestamp, type_: Type, reason: Reason, message: &str) {
         super::status::not_ready(self, now, type_, reason, message);
@@ -95,7 +95,11 @@ fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
             format!("another provider has created this for {kind} {name}: it is left alone")
         }
     };
-    Some(Problem::new(Type::Instance, Reason::IdentityUnknown, text))
+    Some(Problem::new(
+        Type::InstanceReady,
+        Reason::IdentityUnknown,
+        text,
+    ))
 }
 
 fn recorded(object: &OpenStackServer) -> Option<&String> {
@@ -108,5 +112,5 @@ fn unknown(why: &str) -> Problem {
          in the tags of the server; what another provider created is not taken over; if there is nothing in the cloud, \
          remove the finalizer {SERVER_FINALIZER} and create the object anew"
     );
-    Problem::new(Type::Instance, Reason::IdentityUnknown, text)
+    Problem::new(Type::InstanceReady, Reason::IdentityUnknown, text)
 }

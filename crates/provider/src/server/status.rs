@@ -1,6 +1,6 @@
 //! The status of a server: a function of the observed state and of the problem of the reconcile.
 
-use api::conditions::Status;
+use api::conditions::{Reason, Status, Type};
 use api::infra::v1alpha1::OpenStackServer;
 use api::k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
@@ -9,7 +9,6 @@ use crate::context::kept::{condition, reported};
 use crate::context::{self, FALLBACK};
 use crate::machine::status::{addresses, fault};
 use crate::machine::work::ServerWork;
-use crate::reason::{Reason, Type};
 
 /// Sets a condition to false, and Ready, too.
 pub(super) fn not_ready(
@@ -35,7 +34,13 @@ pub(super) async fn show(
     let (now, observed) = (work.ctx.now(), work.known());
     let again = Action::requeue(FALLBACK);
     if let Some(wait) = waits.first() {
-        not_ready(next, now, Type::Instance, Reason::WaitingForCloud, wait);
+        not_ready(
+            next,
+            now,
+            Type::InstanceReady,
+            Reason::WaitingForCloud,
+            wait,
+        );
         return again;
     }
     let Some(server) = observed.server() else {
@@ -52,8 +57,14 @@ pub(super) async fn show(
         "ACTIVE" => {
             status.addresses = addresses(server);
             status.ready = true;
-            let address = work.address.iter().map(|_| Type::FloatingAddress);
-            for type_ in [Type::Instance, Type::Ready].into_iter().chain(address) {
+            let address = work
+                .address
+                .iter()
+                .map(|_| Type::FloatingAddressFromPoolReady);
+            for type_ in [Type::InstanceReady, Type::Ready]
+                .into_iter()
+                .chain(address)
+            {
                 condition(next, now, type_, (Status::True, Reason::Ready, ""));
             }
             return context::settled();
@@ -68,9 +79,9 @@ pub(super) async fn show(
             format!("server {} is {other}", server.id),
         ),
     };
-    not_ready(next, now, Type::Instance, reason, &text);
+    not_ready(next, now, Type::InstanceReady, reason, &text);
     let is_error = reason == Reason::InstanceStateError;
-    if is_error && reported(object, Type::Instance) != reported(next, Type::Instance) {
+    if is_error && reported(object, Type::InstanceReady) != reported(next, Type::InstanceReady) {
         let recorder = &work.ctx.recorder;
         recorder
             .warning(object, "FailedCreateServer", "CreateServer", text)

@@ -1,5 +1,6 @@
 //! Writes of an adoption: to the cloud, then to the objects, the [`OpenStackCluster`] last.
 
+use api::conditions::{Reason, Type};
 use api::infra::v1alpha1::OpenStackServer;
 use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
 use kube::ResourceExt;
@@ -20,7 +21,6 @@ use crate::credentials;
 use crate::identity::{CLUSTER_ID, Identity};
 use crate::machine::FINALIZER as OF_MACHINE;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// Takes over a cluster with its `machines`. The cluster may act once the watch of identities has shown that no other
 /// object has its identity.

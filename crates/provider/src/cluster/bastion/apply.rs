@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::conditions::{Reason, Type};
 use openstack::{ErrorKind, Kind};
 use operator::retry::When;
 
@@ -11,7 +12,6 @@ use crate::cluster::request;
 use crate::credentials;
 use crate::machine::plan as server;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::words::past;
 
 /// Maximum number of plans in one reconcile.
@@ -98,7 +98,7 @@ fn problem(work: &Work<'_>, step: &Step, error: &openstack::Error) -> Problem {
         Step::Server(_) => Reason::InstanceDeleteFailed,
         _ => Reason::FloatingIPError,
     };
-    let mut problem = Problem::cloud(Type::Bastion, reason, &step.to_string(), error);
+    let mut problem = Problem::cloud(Type::BastionReady, reason, &step.to_string(), error);
     let bastion = work.object.spec.bastion.as_ref();
     let given = bastion.and_then(|bastion| bastion.floating_ip.as_ref());
     if let (Step::CreateFloatingIp, ErrorKind::Denied, Some(address)) = (step, error.kind(), given)

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use api::conditions::Type;
 use load_balancing::Status;
 
 use super::{Plan, Step, Wait, held, under_way};
 use crate::cluster::observed::Observed;
-use crate::reason::Type;
 
 /// [`Plan`] of a deletion. `existing_router` is the id of a router of others to which the cluster's subnets are
 /// connected.

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use api::conditions::Type;
 use openstack::loadbalancer::LoadBalancer;
 use openstack::network::{FloatingIp, Port, SecurityGroup};
 
 use super::Wait;
 use crate::cluster::observed::Observed;
 use crate::identity::Identity;
-use crate::reason::Type;
 
 /// Prefix of the cloud controller manager for the name of a Service's load balancer, and for its tag of each Service
 /// that shares the load balancer: `kube_service_<cluster>_<namespace>_<name>`.

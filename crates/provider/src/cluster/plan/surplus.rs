@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use api::conditions::Type;
 use api::infra::v1beta2::ManagedGroup;
 use load_balancing::Status;
 
@@ -10,7 +11,6 @@ use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
 use crate::cluster::observed::Observed;
 use crate::family::Family;
-use crate::reason::Type;
 
 /// Deletes surplus routers and their interfaces: only one router can have the gateway address of a subnet.
 pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
@@ -47,7 +47,7 @@ fn balancers(observed: &Observed, plan: &mut Plan) {
                 let message = format!("waiting for surplus load balancer {id}, which is {status}");
                 plan.waits.push(Wait {
                     serves: true,
-                    ..Wait::new(Type::ApiEndpoint, message)
+                    ..Wait::new(Type::APIEndpointReady, message)
                 });
             }
         }

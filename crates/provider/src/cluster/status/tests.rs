@@ -11,14 +11,14 @@ fn a_problem_before_the_login_reports_nothing_about_authentication() {
     let now = Timestamp::now();
     let list = |object: &OpenStackCluster| object.status.clone().unwrap().conditions;
     unplanned(&mut object, &problem, now);
-    let type_ = Type::Authentication.as_str();
+    let type_ = Type::OpenStackAuthenticationSucceeded.as_str();
     assert!(conditions::find(&list(&object), type_).is_none());
     // The condition of the login does not change.
     authenticated(&mut object, now);
     unplanned(&mut object, &problem, now);
     assert!(conditions::is_true(&list(&object), type_));
     let rejected = Problem::new(
-        Type::Authentication,
+        Type::OpenStackAuthenticationSucceeded,
         Reason::OpenStackAuthenticationFailed,
         "the password is wrong",
     );
@@ -31,7 +31,7 @@ fn a_load_balancer_that_is_pending_for_a_quarter_of_an_hour_is_a_problem() {
     let spec = json!({"identityRef": {"name": "demo-cloud-config", "cloudName": "simulated"}});
     let mut object = OpenStackCluster::new("demo", serde_json::from_value(spec).unwrap());
     let wait = Wait {
-        about: Type::ApiEndpoint,
+        about: Type::APIEndpointReady,
         message: "creating load balancer k8s".to_owned(),
         is_stuck: false,
         serves: false,
