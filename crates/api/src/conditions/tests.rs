@@ -21,8 +21,13 @@ fn the_transition_time_moves_only_with_the_status() {
 #[test]
 fn conditions_are_kept_sorted_and_unique() {
     let mut list = Vec::new();
-    for type_ in ["Ready", "Available", "Ready"] {
-        set(&mut list, Verdict::new(type_, true, "Ok"), None, at(1));
+    for type_ in [Type::Ready, Type::Available, Type::Ready] {
+        set(
+            &mut list,
+            Verdict::from_reported(type_, true, "Ok"),
+            None,
+            at(1),
+        );
     }
     let types: Vec<_> = list.iter().map(|c| c.type_.as_str()).collect();
     assert_eq!(types, ["Available", "Ready"]);
@@ -56,7 +61,8 @@ fn messages_begin_with_a_capital_unless_a_field_or_a_name_is_first() {
 fn a_message_of_any_length_is_stored_cut_and_without_control_characters() {
     let mut list = Vec::new();
     let of_a_node = format!("kubelet says \u{1b}[2J{}", "x".repeat(60_000));
-    let verdict = || Verdict::new("Ready", false, "Waiting").because(of_a_node.as_str());
+    let verdict =
+        || Verdict::from_reported(Type::Ready, false, "Waiting").because(of_a_node.as_str());
     set(&mut list, verdict(), None, at(1));
     assert_eq!(list[0].message.chars().count(), printable::MESSAGE_LIMIT);
     assert!(list[0].message.starts_with(r"kubelet says \u{1b}[2Jxxx"));

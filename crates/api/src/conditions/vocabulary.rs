@@ -12,18 +12,6 @@ pub trait ConditionReason: Copy {
     fn as_str(self) -> &'static str;
 }
 
-impl ConditionType for &'static str {
-    fn as_str(self) -> &'static str {
-        self
-    }
-}
-
-impl ConditionReason for &'static str {
-    fn as_str(self) -> &'static str {
-        self
-    }
-}
-
 /// Declares an enum that implements the trait in front of it. The names of the variants are the values; the meanings are in
 /// docs/reference/conditions.md.
 macro_rules! vocabulary {
