@@ -39,6 +39,8 @@ pub struct Parameters {
     pub services: Services,
     /// Backups; none if not set.
     pub backup: Option<Backups>,
+    /// Scheduled rotations; none if not set.
+    pub rotation: Option<Rotation>,
     /// True if the controller leaves the cloud as it is.
     #[serde(default)]
     pub paused: bool,
@@ -212,6 +214,7 @@ mod backup;
 mod exposure;
 mod libvirt;
 mod place;
+mod schedule;
 mod storage;
 mod workers;
 
@@ -219,6 +222,7 @@ pub use self::backup::Backups;
 pub use self::exposure::{Exposure, Mode, Tls};
 pub(crate) use self::libvirt::{CpuMode, Libvirt};
 pub use self::place::{Nodes, Resources};
+pub use self::schedule::{Rotation, Schedule};
 pub use self::storage::Storage;
 pub(crate) use self::storage::{Ceph, Kind, Volumes};
 pub use self::workers::Api;
@@ -282,6 +286,7 @@ impl Parameters {
             exposure: None,
             services: Services::default(),
             backup: None,
+            rotation: None,
             paused: false,
             upgrading: false,
         }
@@ -388,6 +393,7 @@ impl Parameters {
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.wrong_of_storage());
         let wrong = wrong.or_else(|| self.backup.as_ref()?.wrong());
+        let wrong = wrong.or_else(|| self.rotation.as_ref()?.wrong());
         let parts = Service::ALL.map(Service::name);
         let mut parts = parts.into_iter().chain(["horizon"]);
         wrong.or_else(|| {

@@ -6,7 +6,8 @@
 //!   rendered   desired objects, kept until their inputs change
 //!   releases   work on a cloud within its release, or in the phases of an upgrade
 //!   record     the release and these phases in the status (pure)
-//!   operations  backups and restores: which one is next, and its status
+//!   operations  backups, restores and rotations: which one is next, and its status
+//!   schedules  operations that are made at times of the day
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
 //!   accounts   what services have in RabbitMQ and Keystone, by their APIs
 //!   reach      HTTP to a Pod, by a port that the API server forwards
@@ -29,8 +30,10 @@ mod releases;
 mod remove;
 mod rendered;
 mod run;
+mod schedules;
 mod status;
 mod view;
 
 pub use self::accounts::compared;
 pub use self::run::{Options, run};
+pub use self::schedules::Clock;

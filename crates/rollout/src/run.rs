@@ -21,10 +21,14 @@ use tokio_util::sync::CancellationToken;
 use crate::accounts::Known;
 use crate::reconcile::{self, Context};
 use crate::rendered::Rendered;
+use crate::schedules::{self, Clock};
 use crate::view::View;
 
 /// Name of the controller in logs and metrics.
 const NAME: &str = "openstack";
+
+/// Name of the controller of schedules.
+const SCHEDULES: &str = "openstack-schedules";
 
 /// Timeout until the start of an answer: a lost request must not block a cloud.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -41,6 +45,8 @@ pub struct Options {
     pub metrics: Metrics,
     /// Counter of the requests to the API server.
     pub requests: Requests,
+    /// Clock of the schedules.
+    pub clock: Clock,
     /// Becomes true after the first comparison of a cloud with its desired state.
     pub looked: Option<Arc<watch::Sender<bool>>>,
 }
@@ -65,39 +71,53 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
     // Dropped at the end of this function, which ends the watches.
     let mut watches = JoinSet::new();
     let view = View::start(&client, namespace, &changed, &mut watches);
-    let api = match namespace {
+    let api = || match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     };
-    let reports = Reports {
-        watch: NAME,
+    let reports = |watch| Reports {
+        watch,
         metrics: options.metrics.clone(),
         recorder: Some(Recorder::new(client.clone(), NAME)),
     };
-    let controller =
-        operator::watch::controller::<OpenStack>(api, watcher::Config::default(), reports);
+    let clouds = |watch| {
+        operator::watch::controller::<OpenStack>(api(), watcher::Config::default(), reports(watch))
+    };
     // A look at a cloud renders all of its objects, so changes in quick succession cause one look.
     let changes = futures::stream::unfold(changes, |mut changes| async move {
         changes.recv().await?;
         tokio::time::sleep(SUCCESSION).await;
         Some(((), changes))
     });
-    let controller = controller.reconcile_all_on(changes);
-    let settings = Settings {
-        name: NAME,
+    let controller = clouds(NAME).reconcile_all_on(changes);
+    let settings = |name| Settings {
+        name,
         concurrency: 4,
         objects: Objects::default(),
-        metrics: options.metrics,
-        shutdown,
+        metrics: options.metrics.clone(),
+        shutdown: shutdown.clone(),
     };
+    let scheduler = schedules::Context {
+        client: client.clone(),
+        view: view.clone(),
+        clock: options.clock,
+    };
+    let scheduled = controller::run(
+        clouds(SCHEDULES),
+        schedules::reconcile,
+        Arc::new(scheduler),
+        settings(SCHEDULES),
+    );
+    let settings = settings(NAME);
     let context = Arc::new(Context {
-        client,
+        client: client.clone(),
         view,
         accounts: Known::default(),
         rendered: Rendered::default(),
         looked: options.looked,
     });
-    controller::run(controller, reconcile::reconcile, context, settings).await;
+    let rolled_out = controller::run(controller, reconcile::reconcile, context, settings);
+    tokio::join!(rolled_out, scheduled);
     // Kept until here: without a sender, the stream of changes would end.
     drop(changed);
 }

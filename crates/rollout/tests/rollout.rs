@@ -34,6 +34,8 @@ mod requests;
 mod role;
 #[path = "rollout/rotate.rs"]
 mod rotate;
+#[path = "rollout/schedules.rs"]
+mod schedules;
 #[path = "rollout/secrecy.rs"]
 mod secrecy;
 #[path = "rollout/trouble.rs"]

@@ -90,6 +90,9 @@ pub struct OpenStackSpec {
     /// backup is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<Backup>,
+    /// Scheduled rotations of all passwords and keys, such as `{schedule: 30 3 1 * *}`. Default: none, and rotations are made on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rotation: Option<Rotation>,
     /// Pauses the controller: the cloud stays as it is, and its services go on running. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
@@ -223,6 +226,21 @@ pub struct Backup {
     #[serde(default = "keep")]
     #[schemars(range(min = 1, max = 1000))]
     pub keep: i32,
+    /// Times of backups in UTC: minute, hour, day of the month, month and day of the week, such as `0 2 * * *` for each night. Default:
+    /// none, and backups are made on request and before upgrades. A backup whose predecessor is not over is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 100))]
+    pub schedule: Option<String>,
+}
+
+/// Scheduled rotations ([`OpenStackSpec::rotation`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rotation {
+    /// Times of rotations in UTC: minute, hour, day of the month, month and day of the week, such as `30 3 1 * *` for each month.
+    /// Required. A rotation whose predecessor is not over is left out.
+    #[schemars(length(min = 1, max = 100))]
+    pub schedule: String,
 }
 
 /// Requests and limits of each program of a service ([`Service::resources`]).
@@ -526,6 +544,10 @@ pub struct OpenStackStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub steps: Vec<StepStatus>,
+    /// Schedules of backups and rotations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub schedules: Vec<ScheduleStatus>,
     /// Observations, one per type: `Ready`, `ConfigurationValid`, `TasksSucceeded`, `AccountsWritten`, `Paused`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
@@ -571,6 +593,26 @@ pub struct UpgradePhase {
     /// Seconds from the start of the phase until its end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
+}
+
+/// The state of a schedule.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScheduleStatus {
+    /// Name of the schedule: `backup` or `rotation`.
+    pub name: String,
+    /// Times that are followed, such as `0 2 * * *`. A change of the spec begins anew.
+    pub schedule: String,
+    /// Time of the next operation; RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<crate::shape::Time>")]
+    pub next: Option<Time>,
+    /// Name of the last OpenStackOperation that was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+    /// Reason why the last operation was left out. Empty if it was made.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
 }
 
 /// The state of a step.

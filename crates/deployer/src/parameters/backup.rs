@@ -5,6 +5,7 @@ use x509_parser::pem::Pem;
 use x509_parser::public_key::PublicKey;
 
 use super::place::is_domain;
+use super::schedule::Schedule;
 
 /// Backups of a cloud, made by an [`Operation`](crate::operation::Operation).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -17,6 +18,8 @@ pub struct Backups {
     /// Number of backups of the cloud that are kept.
     #[serde(default = "keep")]
     pub keep: u32,
+    /// When backups are made, as [`Schedule::read`] takes it; without it only on request.
+    pub schedule: Option<String>,
 }
 
 fn keep() -> u32 {
@@ -35,6 +38,10 @@ impl Backups {
         }
         if !(1..=1000).contains(&self.keep) {
             return wrong("keep", "it is not from 1 to 1000");
+        }
+        let schedule = self.schedule.as_deref().map(Schedule::read);
+        if let Some(Err(problem)) = schedule {
+            return wrong("schedule", problem);
         }
         match self.encrypts() {
             true => None,

@@ -194,7 +194,7 @@ fn what_is_wrong_is_named_with_its_field() {
         ),
         (
             json!({"release": "zed", "regoin": "x"}),
-            "regoin: unknown field `regoin`, expected one of `release`, `region`, `nodes`, `storage`, `network`, `compute`, `exposure`, `services`, `backup`, `paused`",
+            "regoin: unknown field `regoin`, expected one of `release`, `region`, `nodes`, `storage`, `network`, `compute`, `exposure`, `services`, `backup`, `rotation`, `paused`",
         ),
         (
             json!({"apiVersion": "v1", "kind": "OpenStack"}),

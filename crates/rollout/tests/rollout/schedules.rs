@@ -1,0 +1,271 @@
+//! Scheduled backups and rotations, on simulated nodes and a clock of the test's own.
+
+use std::time::Duration;
+
+use api::openstack::operation::OpenStackOperation;
+use k8s_openapi::jiff::Timestamp;
+use rollout::{Clock, Options};
+use serde_json::{Value, json};
+use testbed::{Fuse, NAMESPACE, Running, eventually, killed_at_every};
+
+use crate::operation::{ending, saved};
+use crate::world::{World, full};
+
+const REPORT: &str = r#"{"backup": "b", "digest": "0ad0", "size": 1, "removed": []}"#;
+const HOUR: Duration = Duration::from_secs(3600);
+const LABEL: &str = "ferrostack.dev/schedule";
+
+/// A clock that shows this time now, and goes on with the time of the test.
+fn clock(text: &str) -> Clock {
+    let begin: Timestamp = text.parse().unwrap();
+    let start = tokio::time::Instant::now();
+    Clock::new(move || begin + start.elapsed())
+}
+
+fn nightly() -> Value {
+    let mut spec = saved(full());
+    spec["backup"]["schedule"] = "0 2 * * *".into();
+    spec
+}
+
+impl World {
+    fn scheduled(&self, clock: &Clock, fuse: Option<&Fuse>) -> Running {
+        self.programs.guard(None);
+        let options = Options {
+            namespace: Some(NAMESPACE.to_owned()),
+            clock: clock.clone(),
+            ..Options::default()
+        };
+        let client = &self.management.client;
+        let client = fuse.map_or_else(|| client.clone(), |it| it.protect(client));
+        Running::start(|stop| rollout::run(client, options, stop))
+    }
+
+    /// Names of the operations, in their order.
+    async fn operations(&self) -> Vec<String> {
+        let all = self.list("ferrostack.dev", "OpenStackOperation").await;
+        let names = all
+            .iter()
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    async fn schedule(&self, name: &str) -> Value {
+        let cloud = serde_json::to_value(self.cloud().await).unwrap();
+        let all = cloud["status"]["schedules"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        all.into_iter()
+            .find(|it| it["name"] == name)
+            .unwrap_or_default()
+    }
+
+    async fn next(&self, name: &str, time: &str) {
+        eventually(&format!("the next {name} to be at {time}"), || async {
+            let found = self.schedule(name).await;
+            (found["next"] == time)
+                .then_some(())
+                .ok_or(found.to_string())
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backup_is_made_each_night() {
+    let world = World::open().await;
+    world.volume().await;
+    world.faults.container_ends("backup", ending(0, REPORT));
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    assert_eq!(world.operations().await, [""; 0]);
+    tokio::time::sleep(3 * HOUR).await;
+    world
+        .operated("cloud-backup-20261130-0200", "Succeeded", "")
+        .await;
+    world.next("backup", "2026-12-01T02:00:00Z").await;
+    tokio::time::sleep(24 * HOUR).await;
+    world
+        .operated("cloud-backup-20261201-0200", "Succeeded", "")
+        .await;
+    assert_eq!(world.operations().await.len(), 2);
+    assert_eq!(
+        world.schedule("backup").await["operation"],
+        "cloud-backup-20261201-0200"
+    );
+    world.assert_forgotten().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn times_that_passed_without_a_controller_are_one_backup() {
+    let world = World::open().await;
+    world.volume().await;
+    world.faults.container_ends("backup", ending(0, REPORT));
+    let clock = clock("2026-11-29T23:00:00Z");
+    let controller = world.scheduled(&clock, None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    controller.kill().await;
+    tokio::time::sleep(80 * HOUR).await;
+    let _controller = world.scheduled(&clock, None);
+    world
+        .operated("cloud-backup-20261130-0200", "Succeeded", "")
+        .await;
+    world.next("backup", "2026-12-04T02:00:00Z").await;
+    assert_eq!(world.operations().await, ["cloud-backup-20261130-0200"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backup_whose_predecessor_is_not_over_is_left_out() {
+    let world = World::open().await;
+    // Without the volume, the first one waits.
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    tokio::time::sleep(27 * HOUR).await;
+    world.next("backup", "2026-12-01T02:00:00Z").await;
+    tokio::time::sleep(24 * HOUR).await;
+    world.next("backup", "2026-12-02T02:00:00Z").await;
+    assert_eq!(world.operations().await, ["cloud-backup-20261130-0200"]);
+    let message = &world.schedule("backup").await["message"];
+    assert_eq!(message, "cloud-backup-20261130-0200 is not over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_of_somebody_else_is_not_taken_over() {
+    let world = World::open().await;
+    world.volume().await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world
+        .ask(
+            "cloud-backup-20261130-0200",
+            json!({"rotate": {"only": ["fernet"]}}),
+        )
+        .await;
+    world
+        .operated("cloud-backup-20261130-0200", "Succeeded", "")
+        .await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    tokio::time::sleep(4 * HOUR).await;
+    world.next("backup", "2026-12-01T02:00:00Z").await;
+    let schedule = world.schedule("backup").await;
+    assert!(
+        schedule["message"]
+            .as_str()
+            .unwrap()
+            .contains("is not of this schedule"),
+        "{schedule}"
+    );
+    assert!(schedule["operation"].is_null(), "{schedule}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_schedule_begins_anew_and_a_removed_one_ends() {
+    let world = World::open().await;
+    world.volume().await;
+    world.faults.container_ends("backup", ending(0, REPORT));
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    tokio::time::sleep(HOUR).await;
+    // 22:00 of this night has passed, and is not made up for.
+    world
+        .changed(json!({"spec": {"backup": {"schedule": "0 22 * * *"}}}))
+        .await;
+    world.next("backup", "2026-11-30T22:00:00Z").await;
+    world
+        .changed(json!({"spec": {"backup": {"schedule": null}}}))
+        .await;
+    eventually("the schedule to end", || async {
+        let found = world.schedule("backup").await;
+        found.is_null().then_some(()).ok_or(found.to_string())
+    })
+    .await;
+    tokio::time::sleep(48 * HOUR).await;
+    assert_eq!(world.operations().await, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_schedule_is_refused_with_the_field() {
+    let world = World::open().await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    let mut spec = full();
+    spec["rotation"] = json!({"schedule": "at night"});
+    world.create(spec).await;
+    let why = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    assert!(
+        why.contains("rotation.schedule") && why.contains("five fields"),
+        "{why}"
+    );
+    world
+        .changed(json!({"spec": {"rotation": {"schedule": "0 0 30 2 *"}}}))
+        .await;
+    let why = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    assert!(why.contains("no day is in this schedule"), "{why}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_ten_operations_of_a_schedule_stay() {
+    let world = World::open().await;
+    world.volume().await;
+    world.faults.container_ends("backup", ending(0, REPORT));
+    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    world.create(nightly()).await;
+    world.ready().await;
+    world.next("backup", "2026-11-30T02:00:00Z").await;
+    world.ask("mine", json!({"backup": {}})).await;
+    world.operated("mine", "Succeeded", "").await;
+    tokio::time::sleep(14 * 24 * HOUR).await;
+    let names = world.operations().await;
+    assert_eq!(names.len(), 12, "{names:?}");
+    assert!(names.contains(&"mine".to_owned()), "{names:?}");
+    assert!(
+        !names.contains(&"cloud-backup-20261130-0200".to_owned()),
+        "{names:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_every_write_a_time_has_one_backup_and_one_rotation() {
+    let world = World::open().await;
+    world.volume().await;
+    world.faults.container_ends("backup", ending(0, REPORT));
+    let clock = clock("2026-11-29T23:00:00Z");
+    let controller = world.scheduled(&clock, None);
+    let mut spec = nightly();
+    spec["rotation"] = json!({"schedule": "0 2 * * *"});
+    world.create(spec).await;
+    world.ready().await;
+    world.next("rotation", "2026-11-30T02:00:00Z").await;
+    controller.kill().await;
+    tokio::time::sleep(4 * HOUR).await;
+    let names = ["cloud-backup-20261130-0200", "cloud-rotation-20261130-0200"];
+    let done = || async {
+        for name in names {
+            world.operated(name, "Succeeded", "").await;
+        }
+        world.assert_forgotten().await;
+    };
+    let kills = killed_at_every(1, |fuse| world.scheduled(&clock, Some(fuse)), done).await;
+    assert!(kills > 10, "{kills}");
+    assert_eq!(world.operations().await, names);
+    let api = world.management.api::<OpenStackOperation>();
+    for name in names {
+        let found = api.get(name).await.unwrap();
+        assert!(found.metadata.labels.unwrap().contains_key(LABEL));
+        assert_eq!(
+            found.metadata.owner_references.unwrap()[0].kind,
+            "OpenStack"
+        );
+    }
+}
