@@ -101,7 +101,7 @@ X
 
 # The server with the floating IP of a pool, and a server without a cluster.
 scenario_pools() {
-    local address
+    local address name
     address=$(on demo floating ip create public -f value -c floating_ip_address)
     make <<X
 apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1
@@ -146,15 +146,16 @@ X
     mine delete machine two --wait=false >/dev/null
     gone openstackmachine two
     ready openstackserver tools
-    holds "the server without a cluster has the address that the second machine had" '
-        (.server[] | select(.name == "tools") | .id) as $tools | (.["floating ip"] | length == 2)
-        and ([.["floating ip"][] | .port_id as $at | $at] | length == 2) and ([.port[] | select(.device_id == $tools)] | length == 1)
+    holds "the server without a cluster has an address in the place of the second machine" '
+        (.server[] | select(.name == "tools") | .id) as $tools | ([.port[] | select(.device_id == $tools) | .id]) as $ports
+        | ($ports | length == 1) and ([.["floating ip"][] | select(.port_id != null)] | length == 2)
+        and ([.["floating ip"][] | select(.port_id == $ports[0])] | length == 1)
         and (.volume | map(.status) == ["in-use"])'
     mine delete openstackserver tools --wait=false >/dev/null
     gone openstackserver tools
     mine delete cluster pools --wait=false >/dev/null
     gone openstackcluster pools
-    holds "retained addresses wait for the next claim" '.["floating ip"] | length == 2 and all(.port_id == null)'
+    holds "retained addresses wait for the next claim" '.["floating ip"] | length >= 2 and all(.port_id == null)'
     mine delete openstackfloatingippool public --wait=false >/dev/null
     gone openstackfloatingippool public
     holds "the address that was there stays" --arg address "$address" '.["floating ip"] | map(.floating_ip_address) == [$address]'
