@@ -29,29 +29,41 @@ impl Unmonitored {
 /// Failed servers of machines by id, with the time of the first sight in this process, and true for a server without
 /// later actions.
 #[derive(Debug, Default)]
-pub(crate) struct Failures(Mutex<HashMap<String, (Instant, bool)>>);
+pub(crate) struct Failures {
+    known: Mutex<HashMap<String, (Instant, bool)>>,
+    /// Times at which failed servers without a fault were first seen.
+    unexplained: Mutex<HashMap<String, Instant>>,
+}
 
 impl Failures {
     /// Time since the first sight of this failed server; zero for an unknown one.
     pub(crate) fn since(&self, server: &str) -> Duration {
-        let since = self.0.lock().get(server).map(|(since, _)| *since);
+        let since = self.known.lock().get(server).map(|(since, _)| *since);
         since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
     /// True for a server without later actions; `None` for an unknown one.
     pub(crate) fn is_untouched(&self, server: &str) -> Option<bool> {
-        self.0.lock().get(server).map(|(_, verdict)| *verdict)
+        self.known.lock().get(server).map(|(_, verdict)| *verdict)
     }
 
     /// Remembers a failed server, and forgets irrelevant ones.
     pub(crate) fn note(&self, server: &str, is_untouched: bool) {
-        let mut all = self.0.lock();
+        let mut all = self.known.lock();
         all.retain(|_, (since, _)| since.elapsed() < REMEMBERED);
         all.insert(server.to_owned(), (Instant::now(), is_untouched));
     }
 
     /// Forgets a deleted server.
     pub(crate) fn forget(&self, server: &str) {
-        self.0.lock().remove(server);
+        self.known.lock().remove(server);
+    }
+
+    /// The time since this failed server was first seen without a fault, which Nova records after the state.
+    pub(crate) fn unexplained(&self, server: &str) -> Duration {
+        let mut all = self.unexplained.lock();
+        all.retain(|id, since| id == server || since.elapsed() < REMEMBERED);
+        let since = all.entry(server.to_owned()).or_insert_with(Instant::now);
+        since.elapsed()
     }
 }

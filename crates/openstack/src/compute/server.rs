@@ -63,6 +63,12 @@ pub struct Server {
 }
 
 impl Server {
+    /// True for a failed server without the reason, which Nova may record after the state.
+    #[must_use]
+    pub fn is_unexplained(&self) -> bool {
+        self.status == "ERROR" && self.fault.is_none()
+    }
+
     /// Returns the id of the image, unless the server boots from a volume.
     pub fn image_id(&self) -> Option<&str> {
         self.image.get("id")?.as_str()

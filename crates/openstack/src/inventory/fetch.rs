@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::Inner;
 use super::resource::{Quota, QuotaOfVolumes, Resource};
+use super::{Inner, Stored};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, ImageQuery};
@@ -69,7 +69,7 @@ macro_rules! balanced {
 }
 
 fetch! {
-    Server: |inner| alive_servers(&inner.polling).await;
+    Server: |inner| alive_servers(inner).await;
     ServerGroup: |inner| inner.polling.compute().server_groups().await;
     Flavor: |inner| inner.polling.compute().flavors().await;
     AvailabilityZone: |inner| inner.polling.compute().availability_zones().await;
@@ -115,10 +115,27 @@ fetch! {
     QuotaOfVolumes: |inner| quotas_of_volumes(inner).await;
 }
 
-/// Lists the servers of the project without deleted ones, which Nova may still list.
-async fn alive_servers(session: &Session) -> Result<Vec<Server>> {
-    let mut servers = session.compute().servers(&ServerQuery::default()).await?;
+/// Maximum number of servers whose faults are asked for after one list.
+const FAULTS_AT_ONCE: usize = 32;
+
+/// Lists the servers of the project without deleted ones, which Nova may still list. The fault of a server that never had a host
+/// is told of that server alone: Nova keeps it in another database than the one that lists read.
+async fn alive_servers(inner: &Inner) -> Result<Vec<Server>> {
+    let compute = inner.polling.compute();
+    let mut servers = compute.servers(&ServerQuery::default()).await?;
     servers.retain(|server| !server.is_gone());
+    let known = Server::cell(&inner.cells).snapshot();
+    let mut asked = 0;
+    for server in servers.iter_mut().filter(|server| server.is_unexplained()) {
+        let before = known.get(&server.id).filter(|it| it.status == "ERROR");
+        server.fault = before.and_then(|before| before.fault.clone());
+        if server.fault.is_none() && asked < FAULTS_AT_ONCE {
+            asked += 1;
+            // What cannot be read now is asked for after the next list.
+            let found = compute.server(&server.id).await.ok();
+            server.fault = found.and_then(|found| found.fault);
+        }
+    }
     Ok(servers)
 }
 

@@ -120,7 +120,9 @@ resource!(
     Servers,
     tags = |item| -> &[String] { &item.tags },
     is_pending = |item| -> bool {
+        // Nova records the fault of a server that it cannot build after the state.
         item.task_state.is_some()
+            || item.is_unexplained()
             || matches!(
                 item.status.as_str(),
                 "BUILD" | "REBUILD" | "REBOOT" | "HARD_REBOOT" | "RESIZE" | "MIGRATING"

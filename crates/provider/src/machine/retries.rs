@@ -5,6 +5,8 @@
 //! place of the user's lists. Attempts are recorded before the deletion: an interrupted replacement continues, and a
 //! server is counted once.
 
+use std::time::Duration;
+
 use api::conditions::{Reason, Type};
 use api::infra::v1beta2::OpenStackMachine;
 use kube::ResourceExt;
@@ -31,6 +33,9 @@ pub(super) async fn retry(
     zone: Option<String>,
     server: &Server,
 ) -> Result<Option<Action>, Error> {
+    if let Some(left) = unexplained(work, next, server) {
+        return Ok(Some(Action::requeue(left)));
+    }
     let known = Failed::of(next);
     let leaves = known.is(&server.id) && server.is_deleting();
     let is_to_go =
@@ -59,6 +64,24 @@ pub(super) async fn retry(
         .await?;
     work.ctx.failures.forget(&server.id);
     Ok(Some(Action::requeue(FALLBACK)))
+}
+
+/// How long the fault of a server that cannot be built is waited for: Nova records it after the state, within a second.
+const FAULT_FOLLOWS: Duration = Duration::from_secs(10);
+
+/// Time for which the fault of a failed server is still waited for.
+fn unexplained(work: &Work<'_>, next: &mut OpenStackMachine, server: &Server) -> Option<Duration> {
+    if !server.is_unexplained() || next.spec.provider_id.is_some() {
+        return None;
+    }
+    let left = FAULT_FOLLOWS.saturating_sub(work.ctx.failures.unexplained(&server.id));
+    if left.is_zero() {
+        return None;
+    }
+    let now = work.ctx.now();
+    let text = format!("server {} failed, and Nova has not said why yet", server.id);
+    status::not_ready(next, now, Type::Instance, Reason::InstanceNotReady, &text);
+    Some(left)
 }
 
 /// True if Nova has recorded nothing of a server but its creation. An unreadable record counts as a use.

@@ -60,7 +60,7 @@ pub(crate) struct Server<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     security_groups: Vec<Group>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<&'a Value>,
+    pub(crate) fault: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     locked: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
