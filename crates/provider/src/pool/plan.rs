@@ -219,14 +219,16 @@ impl Plan {
         })
     }
 
-    /// True if a floating IP is allocated although the spec names one that `observed` lacks or has at a port, so that the list
-    /// of now decides: it may have been allocated, or taken off its port, since.
+    /// True if a floating IP is allocated although the pool has one, or the spec names one, that `observed` lacks or has at a port,
+    /// so that the list of now decides: it may have been allocated, or taken off its port, since.
     pub fn allocates_beside(&self, wanted: &Wanted, observed: &Observed) -> bool {
         let is_bound = |address: &String| observed.answers.iter().any(|it| it.address == *address);
         let is_free = |address| observed.ip(address).is_some_and(|ip| ip.port_id.is_none());
-        let mut given = wanted.given.iter();
+        let ours = observed.ours(wanted.id).into_iter();
+        let ours = ours.map(|ip| &ip.floating_ip_address);
+        let mut all = wanted.given.iter().chain(ours);
         self.steps.contains(&Step::Allocate)
-            && given.any(|address| !is_bound(address) && !is_free(address))
+            && all.any(|address| !is_bound(address) && !is_free(address))
     }
 }
 

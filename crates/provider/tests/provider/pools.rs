@@ -247,6 +247,19 @@ async fn an_address_that_is_retained_answers_the_next_claim_and_goes_with_the_po
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_address_that_a_machine_gave_back_answers_the_next_claim_at_once() {
+    let world = World::start().await;
+    pool(&world, json!({"reclaimPolicy": "Retain"})).await;
+    cluster(&world).await;
+    world.machine("md-0", false, reference()).await;
+    let machine = world.machine_ready("md-0").await;
+    let first = external(&machine);
+    world.delete_machine("md-0").await;
+    claim(&world, "b").await;
+    assert_eq!(answer(&world, "b").await, first);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_addresses_than_allowed_are_given_out_and_who_waits_says_why() {
     let world = World::start().await;
     pool(&world, json!({"maxIPs": 1})).await;
