@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use api::conditions::{Reason, Type};
 use api::infra::v1beta2::{ImageParam, OpenStackMachineSpec};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use futures::stream::{self, Stream, StreamExt};
@@ -19,7 +20,6 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 
 use crate::context::{Context, Error};
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 
 /// API group of ORC.
 const GROUP: &str = "openstack.k-orc.cloud";
@@ -152,7 +152,7 @@ pub(crate) async fn named<'s>(
         },
     };
     let text = format!("image.imageRef: Image {} of ORC {why}", image.name);
-    let problem = Problem::new(Type::Instance, reason, text);
+    let problem = Problem::new(Type::InstanceReady, reason, text);
     Err(problem.of_image(namespace, &image.name).into())
 }
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::conditions::{self, Status, Verdict};
+use api::conditions::{self, Reason, Status, Type, Verdict};
 use api::core::v1beta2::Cluster;
 use api::infra::v1beta2::{
     IdentityRef, NodeInfo, OpenStackCluster, OpenStackMachine, OpenStackMachineSpec,
@@ -33,7 +33,6 @@ use crate::context::{
 use crate::credentials;
 use crate::images;
 use crate::problem::Problem;
-use crate::reason::{Reason, Type};
 use crate::recheck::in_lists_of_now;
 use crate::resolve::{self, NotFound};
 
@@ -161,7 +160,7 @@ async fn show(
     };
     let generation = object.metadata.generation;
     let status = next.status.get_or_insert_default();
-    let verdict = Verdict::new(Type::Ready.as_str(), holds, reason.as_str()).because(message);
+    let verdict = Verdict::new(Type::Ready, holds, reason).because(message);
     conditions::set(&mut status.conditions, verdict, generation, ctx.now());
     let before = object.status.as_ref();
     let before = before.map(|status| status.conditions.as_slice());

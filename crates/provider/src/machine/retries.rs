@@ -80,7 +80,13 @@ fn unexplained(work: &Work<'_>, next: &mut OpenStackMachine, server: &Server) ->
     }
     let now = work.ctx.now();
     let text = format!("server {} failed, and Nova has not said why yet", server.id);
-    status::not_ready(next, now, Type::Instance, Reason::InstanceNotReady, &text);
+    status::not_ready(
+        next,
+        now,
+        Type::InstanceReady,
+        Reason::InstanceNotReady,
+        &text,
+    );
     Some(left)
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
 use k8s_openapi::jiff::Timestamp;
 use rollout::{Clock, Options};
@@ -202,7 +203,7 @@ async fn what_is_no_schedule_is_refused_with_the_field() {
     let mut spec = full();
     spec["rotation"] = json!({"schedule": "at night"});
     world.create(spec).await;
-    let why = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    let why = world.condition(Type::ConfigurationValid, "False").await;
     assert!(
         why.contains("rotation.schedule") && why.contains("five fields"),
         "{why}"
@@ -210,7 +211,7 @@ async fn what_is_no_schedule_is_refused_with_the_field() {
     world
         .changed(json!({"spec": {"rotation": {"schedule": "0 0 30 2 *"}}}))
         .await;
-    let why = world.condition(rollout::CONFIGURATION_VALID, "False").await;
+    let why = world.condition(Type::ConfigurationValid, "False").await;
     assert!(why.contains("no day is in this schedule"), "{why}");
 }
 

@@ -191,8 +191,8 @@ fn defaults_that_an_old_object_lacks_change_no_field() {
             }
             _ => continue,
         };
-        let versions = crd.spec.versions.iter();
-        let version = versions.filter(|version| version.name == "v1beta2").last();
+        let mut versions = crd.spec.versions.iter();
+        let version = versions.find(|version| version.name == "v1beta2");
         let version = serde_json::to_value(version).unwrap();
         let mut found = Vec::new();
         defaults(version.pointer(&spec).unwrap(), "", &mut found);
