@@ -21,8 +21,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::environment::Environment;
-use crate::located::data_dir_flag;
 use crate::shell::quoted;
 
 /// Directory of an OpenStack deployed by `openstack up` in simulated Pods.
@@ -135,11 +133,9 @@ impl DataDir {
         })
     }
 
-    /// As [`open`](Self::open), but waits up to two seconds for another process to end.
-    pub(crate) async fn open_when_free(
-        path: &Path,
-        environment: &Environment,
-    ) -> Result<Self, DataDirError> {
+    /// As [`open`](Self::open), but waits up to two seconds for another process to end. Its error has `flag`, such as
+    /// ` --data-dir PATH`, in the commands to copy.
+    pub(crate) async fn open_when_free(path: &Path, flag: &str) -> Result<Self, DataDirError> {
         for _ in 0..20 {
             match Self::open(path) {
                 Err(DataDirError::Locked { .. }) => {
@@ -150,7 +146,7 @@ impl DataDir {
         }
         Self::open(path).map_err(|error| match error {
             DataDirError::Locked { path, holder, .. } => DataDirError::Locked {
-                flag: data_dir_flag(environment, &path),
+                flag: flag.to_owned(),
                 path,
                 holder,
             },

@@ -93,11 +93,9 @@ pub(crate) async fn run(
     check_install(args)?;
     let older = Older::named(&args.older.serve_versions)?;
     let input = Input::read(args, environment).await?;
-    let data = DataDir::open_when_free(
-        &connect::data_dir(&args.data_dir, environment)?,
-        environment,
-    )
-    .await?;
+    let data = connect::data_dir(&args.data_dir, environment)?;
+    let flag = connect::data_dir_flag(environment, &data);
+    let data = DataDir::open_when_free(&data, &flag).await?;
     let mut progress = Progress::new(args, environment, started);
     let mut endpoints = Endpoints::read(&data)?;
     endpoints.check_cloud(args, environment, &data)?;

@@ -12,6 +12,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::place::{self, Place};
 use crate::cli::CloudArgs;
 use crate::commands::up;
+use crate::connect::quoted;
 use crate::data_dir::DataDir;
 use crate::data_dir::OPENSTACK;
 use crate::environment::Environment;
@@ -65,8 +66,9 @@ pub(super) async fn write(
     let Some(text) = login.outside(&place.directory)? else {
         return Ok(None);
     };
-    // A simulated cloud that runs there has its own. The directory is not the default one of `up`, for any environment.
-    let data = DataDir::open_when_free(&place.directory, &Environment::default()).await?;
+    // A simulated cloud that runs there has its own. The directory is never the default one of `up`.
+    let flag = format!(" --data-dir {}", quoted(&place.directory));
+    let data = DataDir::open_when_free(&place.directory, &flag).await?;
     if let Some(authority) = &login.authority {
         data.write(AUTHORITY, authority)?;
     }

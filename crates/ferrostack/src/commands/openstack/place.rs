@@ -101,7 +101,8 @@ impl Place {
                 running: JoinSet::new(),
             });
         }
-        let data = DataDir::open_when_free(&directory, environment).await?;
+        let flag = connect::data_dir_flag(environment, &directory);
+        let data = DataDir::open_when_free(&directory, &flag).await?;
         let options = nodes::Options::default();
         let programs = nodes::Programs::new(&options.faults);
         programs.keep_in(data.file(OPENSTACK));

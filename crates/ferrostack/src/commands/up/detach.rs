@@ -27,7 +27,8 @@ pub(super) async fn run(
     let started = Instant::now();
     let data = connect::data_dir(&args.data_dir, environment)?;
     // Creates the directory, and fails if it is in use.
-    drop(DataDir::open_when_free(&data, environment).await?);
+    let flag = connect::data_dir_flag(environment, &data);
+    drop(DataDir::open_when_free(&data, &flag).await?);
     let mut child = start(&data, environment)?;
     let client = match connected(&mut child, &data, environment, &shutdown).await? {
         Some(client) => client,

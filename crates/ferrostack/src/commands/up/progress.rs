@@ -110,14 +110,14 @@ impl Progress {
 
     /// Reports that there is no cluster, and how to create one.
     pub(super) fn nothing(&mut self, snapshot: &Snapshot, welcome: &Welcome<'_>) -> io::Result<()> {
-        let is_said = std::mem::replace(&mut self.idle, true);
+        let was_idle = std::mem::replace(&mut self.idle, true);
         self.changed = None;
         let lines = welcome.first_steps();
         match self.style {
             Style::Live => self.screen.draw(&[], |_, _| Vec::new(), &lines),
             Style::Lines | Style::Json => {
                 self.list_changes(snapshot)?;
-                match (is_said, self.style, lines.as_slice()) {
+                match (was_idle, self.style, lines.as_slice()) {
                     (true, ..) | (_, _, []) => Ok(()),
                     (_, Style::Json, [first, ..]) => self.say(first),
                     (_, _, all) => all

@@ -38,7 +38,8 @@ pub(super) async fn run(
     }
     let data = place::directory(args.place.data_dir.as_deref(), environment)?;
     // Creates the directory, and fails if it is in use.
-    drop(DataDir::open_when_free(&data, environment).await?);
+    let flag = connect::data_dir_flag(environment, &data);
+    drop(DataDir::open_when_free(&data, &flag).await?);
     let child = background::start(&data, environment)?;
     let log = Log::open(&data)?.context("its log is gone")?;
     let stop = format!(
