@@ -16,13 +16,13 @@ use operator::client::Api;
 use operator::decode::NotDecoded;
 use operator::events::Recorder;
 use operator::retry::{Retry, When};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
 use crate::failures::{Failures, Unmonitored};
-use crate::images::Wanted;
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;
@@ -45,8 +45,8 @@ pub(crate) struct Context {
     pub(crate) failures: Failures,
     /// [`Unmonitored`] load balancers, whose driver has no health monitors.
     pub(crate) unmonitored: Unmonitored,
-    /// [`Wanted`]: wish for a watch of Images of ORC.
-    pub(crate) images: Wanted,
+    /// True from the first object with an Image of ORC: the wish for a watch of Images.
+    pub(crate) images: watch::Sender<bool>,
     /// [`Claims`] of objects to identities.
     pub(crate) claims: Arc<Claims>,
     /// Cancelled when the process stops.

@@ -16,7 +16,7 @@ use kube::runtime::watcher;
 use kube::{Client, Resource};
 use operator::client::Api;
 use serde::Deserialize;
-use tokio::sync::watch::{Receiver, Sender, channel};
+use tokio::sync::watch::Receiver;
 
 use crate::context::{Context, Error};
 use crate::problem::Problem;
@@ -98,15 +98,6 @@ impl OrcImage {
     }
 }
 
-/// Wish for a watch of [`OrcImage`]s, set by the first object with an Image.
-pub(crate) struct Wanted(Sender<bool>);
-
-impl Default for Wanted {
-    fn default() -> Self {
-        Self(channel(false).0)
-    }
-}
-
 /// Created, changed or deleted [`OrcImage`]s of `watch`, which begins with the wish.
 pub(crate) fn touched<S>(
     ctx: &Context,
@@ -115,7 +106,7 @@ pub(crate) fn touched<S>(
 where
     S: Stream<Item = watcher::Result<PartialObjectMeta<OrcImage>>> + Send + 'static,
 {
-    let wanted: Receiver<bool> = ctx.images.0.subscribe();
+    let wanted: Receiver<bool> = ctx.images.subscribe();
     stream::once(async move {
         let mut wanted = wanted;
         // An error means that the process ends.
@@ -137,7 +128,7 @@ pub(crate) async fn named<'s>(
     let ImageParam::ImageRef(image) = &spec.image else {
         return Ok(Cow::Borrowed(spec));
     };
-    ctx.images.0.send_replace(true);
+    ctx.images.send_replace(true);
     let images = Api::<OrcImage>::namespaced(ctx.client.clone(), namespace);
     let found = match images.get(&image.name).await {
         // Without the kind the answer is no Status.

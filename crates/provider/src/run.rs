@@ -31,7 +31,7 @@ use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
 use crate::failures::{Failures, Unmonitored};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
-use crate::images::{OrcImage, Wanted};
+use crate::images::OrcImage;
 use crate::index::{Index, Key};
 use crate::options::Options;
 use crate::problem::Awaited;
@@ -75,7 +75,7 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
             consoles: Consoles::default(),
             failures: Failures::default(),
             unmonitored: Unmonitored::default(),
-            images: Wanted::default(),
+            images: tokio::sync::watch::channel(false).0,
             claims: Arc::clone(&claims),
             shutdown: shutdown.clone(),
         })

@@ -151,11 +151,11 @@ impl Plan {
         let (mut ours, others): (Vec<_>, Vec<_>) = there
             .into_iter()
             .partition(|it| is_of(it, object, &entry.name));
-        let is_made = ours.iter().any(|it| it.name_any() == name);
+        let is_there = ours.iter().any(|it| it.name_any() == name);
         let unfinished = ours.iter().find(|it| !is_over(it));
         let is_taken = others.iter().any(|it| it.name_any() == name);
         entry.message = match unfinished {
-            Some(it) if !is_made => format!("{} is not over", it.name_any()),
+            Some(it) if !is_there => format!("{} is not over", it.name_any()),
             _ if is_taken => format!("the OpenStackOperation {name} is not of this schedule"),
             _ => String::new(),
         };
@@ -163,7 +163,7 @@ impl Plan {
             return;
         }
         entry.operation = Some(name);
-        if !is_made {
+        if !is_there {
             self.made.push(operation);
         }
         ours.retain(is_over);

@@ -15,7 +15,7 @@ const MARKS: [&str; 4] = [
 pub(super) const LIST: &str = "docs/reference/not-built.md";
 
 /// Pairs: words in messages, and words of the entry in the list.
-const ENTRIES: [(&str, &str); 21] = [
+const ENTRIES: [(&str, &str); 20] = [
     ("Nfs is not built yet", "drivers `Lvm`, `Iscsi` and `Nfs`"),
     (
         "no Pod of the cloud mounts file systems",
@@ -50,10 +50,6 @@ const ENTRIES: [(&str, &str); 21] = [
     (
         "auth_type `{other}` is not supported",
         "an error names `auth_type`",
-    ),
-    (
-        "names an ORC Image, which is not supported",
-        "`image.imageRef` (ORC)",
     ),
     (
         "is not built: the names of templates depend on their content",

@@ -16,8 +16,8 @@ mod literals;
 mod measure;
 mod positions;
 mod run;
-mod types;
 mod unify;
+mod value_type;
 
 pub(super) use compile::{check, compile};
 pub use condition::Condition;

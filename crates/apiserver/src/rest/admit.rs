@@ -299,7 +299,10 @@ pub(crate) async fn admit(
     if resource.group == "certificates.k8s.io" {
         meta::of(&mut requested).remove("managedFields");
     }
+    // A write of the status does not count, whatever a conversion makes of the rest.
+    let counts = subresource != "status";
     if late {
+        let live = live.filter(|_| counts);
         count_generation(resource, &mut requested, live, has_lost);
         // kube-apiserver decodes an object, and so sets defaults, at each read from storage.
         ready = as_decoded(
@@ -308,6 +311,7 @@ pub(crate) async fn admit(
         )?;
     } else {
         copy_managed(&requested, &mut ready);
+        let stored = stored.filter(|_| counts);
         count_generation(resource, &mut ready, stored, has_lost);
     }
     if let Some(admission) = &admission {

@@ -28,6 +28,9 @@ pub struct Server {
     /// Task of Nova on the server at the moment, for example `deleting`.
     #[serde(rename = "OS-EXT-STS:task_state")]
     pub task_state: Option<String>,
+    /// Hypervisor of the server, as a hash for each project; empty before a server has had one.
+    #[serde(rename = "hostId")]
+    pub host_id: String,
     /// Id of the owning project.
     pub tenant_id: String,
     /// Availability zone of the server.
@@ -63,10 +66,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// True for a failed server without the reason, which Nova may record after the state.
+    /// True for a failed server that never had a host, without the reason, which Nova may record after the state. The faults of other
+    /// servers are in lists.
     #[must_use]
     pub fn is_unexplained(&self) -> bool {
-        self.status == "ERROR" && self.fault.is_none()
+        self.status == "ERROR" && self.fault.is_none() && self.host_id.is_empty()
     }
 
     /// Returns the id of the image, unless the server boots from a volume.

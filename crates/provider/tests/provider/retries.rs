@@ -273,6 +273,6 @@ async fn a_server_that_failed_costs_four_requests_besides_lists() {
             .sum()
     };
     // What was done with it, and its fault, which lists do not have.
-    let details = (asked("os-instance-actions"), asked("/servers/{id}"));
+    let details = (asked("os-instance-actions"), asked("/servers/{server_id}"));
     assert_eq!(details, (1, 1));
 }

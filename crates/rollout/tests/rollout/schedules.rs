@@ -1,7 +1,5 @@
 //! Scheduled backups and rotations, on simulated nodes and a clock of the test's own.
 
-use std::time::Duration;
-
 use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
 use k8s_openapi::jiff::Timestamp;
@@ -10,10 +8,9 @@ use serde_json::{Value, json};
 use testbed::{Fuse, NAMESPACE, Running, eventually, killed_at_every};
 
 use crate::operation::{ending, saved};
-use crate::world::{World, full};
+use crate::world::{MINUTE, World, full};
 
 const REPORT: &str = r#"{"backup": "b", "digest": "0ad0", "size": 1, "removed": []}"#;
-const HOUR: Duration = Duration::from_secs(3600);
 const LABEL: &str = "ferrostack.dev/schedule";
 
 /// A clock that shows this time now, and goes on with the time of the test.
@@ -23,9 +20,10 @@ fn clock(text: &str) -> Clock {
     Clock::new(move || begin + start.elapsed())
 }
 
-fn nightly() -> Value {
+/// A spec with backups at the times of a schedule.
+fn backed_up(schedule: &str) -> Value {
     let mut spec = saved(full());
-    spec["backup"]["schedule"] = "0 2 * * *".into();
+    spec["backup"]["schedule"] = schedule.into();
     spec
 }
 
@@ -76,29 +74,28 @@ impl World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_backup_is_made_each_night() {
+async fn a_backup_is_made_at_each_time() {
     let world = World::open().await;
     world.volume().await;
     world.faults.container_ends("backup", ending(0, REPORT));
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
-    world.create(nightly()).await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
+    world.create(backed_up("0,30 0 * * *")).await;
     world.ready().await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
     assert_eq!(world.operations().await, [""; 0]);
-    tokio::time::sleep(3 * HOUR).await;
+    tokio::time::sleep(MINUTE * 25).await;
     world
-        .operated("cloud-backup-20261130-0200", "Succeeded", "")
+        .operated("cloud-backup-20261130-0000", "Succeeded", "")
         .await;
-    world.next("backup", "2026-12-01T02:00:00Z").await;
-    tokio::time::sleep(24 * HOUR).await;
+    world.next("backup", "2026-11-30T00:30:00Z").await;
+    tokio::time::sleep(MINUTE * 30).await;
     world
-        .operated("cloud-backup-20261201-0200", "Succeeded", "")
+        .operated("cloud-backup-20261130-0030", "Succeeded", "")
         .await;
+    world.next("backup", "2026-12-01T00:00:00Z").await;
     assert_eq!(world.operations().await.len(), 2);
-    assert_eq!(
-        world.schedule("backup").await["operation"],
-        "cloud-backup-20261201-0200"
-    );
+    let last = &world.schedule("backup").await["operation"];
+    assert_eq!(last, "cloud-backup-20261130-0030");
     world.assert_forgotten().await;
 }
 
@@ -107,83 +104,76 @@ async fn times_that_passed_without_a_controller_are_one_backup() {
     let world = World::open().await;
     world.volume().await;
     world.faults.container_ends("backup", ending(0, REPORT));
-    let clock = clock("2026-11-29T23:00:00Z");
+    let clock = clock("2026-11-29T23:40:00Z");
     let controller = world.scheduled(&clock, None);
-    world.create(nightly()).await;
+    world.create(backed_up("*/15 0-5 * * *")).await;
     world.ready().await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
     controller.kill().await;
-    tokio::time::sleep(80 * HOUR).await;
+    tokio::time::sleep(MINUTE * 65).await;
     let _controller = world.scheduled(&clock, None);
     world
-        .operated("cloud-backup-20261130-0200", "Succeeded", "")
+        .operated("cloud-backup-20261130-0000", "Succeeded", "")
         .await;
-    world.next("backup", "2026-12-04T02:00:00Z").await;
-    assert_eq!(world.operations().await, ["cloud-backup-20261130-0200"]);
+    world.next("backup", "2026-11-30T01:00:00Z").await;
+    let names = world.operations().await;
+    assert_eq!(names, ["cloud-backup-20261130-0000"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_backup_whose_predecessor_is_not_over_is_left_out() {
     let world = World::open().await;
     // Without the volume, the first one waits.
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
-    world.create(nightly()).await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
+    world.create(backed_up("*/10 0-5 * * *")).await;
     world.ready().await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
-    tokio::time::sleep(27 * HOUR).await;
-    world.next("backup", "2026-12-01T02:00:00Z").await;
-    tokio::time::sleep(24 * HOUR).await;
-    world.next("backup", "2026-12-02T02:00:00Z").await;
-    assert_eq!(world.operations().await, ["cloud-backup-20261130-0200"]);
+    world.next("backup", "2026-11-30T00:00:00Z").await;
+    tokio::time::sleep(MINUTE * 23).await;
+    world.next("backup", "2026-11-30T00:10:00Z").await;
+    tokio::time::sleep(MINUTE * 10).await;
+    world.next("backup", "2026-11-30T00:20:00Z").await;
+    let names = world.operations().await;
+    assert_eq!(names, ["cloud-backup-20261130-0000"]);
     let message = &world.schedule("backup").await["message"];
-    assert_eq!(message, "cloud-backup-20261130-0200 is not over");
+    assert_eq!(message, "cloud-backup-20261130-0000 is not over");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_of_somebody_else_is_not_taken_over() {
     let world = World::open().await;
     world.volume().await;
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
-    world.create(nightly()).await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
+    world.create(backed_up("0 0 * * *")).await;
     world.ready().await;
     world
         .ask(
-            "cloud-backup-20261130-0200",
+            "cloud-backup-20261130-0000",
             json!({"rotate": {"only": ["fernet"]}}),
         )
         .await;
-    world
-        .operated("cloud-backup-20261130-0200", "Succeeded", "")
-        .await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
-    tokio::time::sleep(4 * HOUR).await;
-    world.next("backup", "2026-12-01T02:00:00Z").await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
+    tokio::time::sleep(MINUTE * 25).await;
+    world.next("backup", "2026-12-01T00:00:00Z").await;
     let schedule = world.schedule("backup").await;
-    assert!(
-        schedule["message"]
-            .as_str()
-            .unwrap()
-            .contains("is not of this schedule"),
-        "{schedule}"
-    );
+    let message = schedule["message"].as_str().unwrap();
+    assert!(message.contains("is not of this schedule"), "{schedule}");
     assert!(schedule["operation"].is_null(), "{schedule}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_changed_schedule_begins_anew_and_a_removed_one_ends() {
     let world = World::open().await;
-    world.volume().await;
-    world.faults.container_ends("backup", ending(0, REPORT));
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
-    world.create(nightly()).await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
+    world.create(backed_up("0 0 * * *")).await;
     world.ready().await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
-    tokio::time::sleep(HOUR).await;
-    // 22:00 of this night has passed, and is not made up for.
-    world
-        .changed(json!({"spec": {"backup": {"schedule": "0 22 * * *"}}}))
-        .await;
-    world.next("backup", "2026-11-30T22:00:00Z").await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
+    // The last time of the new schedule has passed, and is not made up for.
+    let patch = json!({"spec": {"backup": {"schedule": "40 23 * * *"}}});
+    world.changed(patch).await;
+    world.next("backup", "2026-11-30T23:40:00Z").await;
+    let patch = json!({"spec": {"backup": {"schedule": "*/10 0-5 * * *"}}});
+    world.changed(patch).await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
     world
         .changed(json!({"spec": {"backup": {"schedule": null}}}))
         .await;
@@ -192,14 +182,14 @@ async fn a_changed_schedule_begins_anew_and_a_removed_one_ends() {
         found.is_null().then_some(()).ok_or(found.to_string())
     })
     .await;
-    tokio::time::sleep(48 * HOUR).await;
+    tokio::time::sleep(MINUTE * 20).await;
     assert_eq!(world.operations().await, [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_no_schedule_is_refused_with_the_field() {
     let world = World::open().await;
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
     let mut spec = full();
     spec["rotation"] = json!({"schedule": "at night"});
     world.create(spec).await;
@@ -220,20 +210,19 @@ async fn the_last_ten_operations_of_a_schedule_stay() {
     let world = World::open().await;
     world.volume().await;
     world.faults.container_ends("backup", ending(0, REPORT));
-    let _controller = world.scheduled(&clock("2026-11-29T23:00:00Z"), None);
-    world.create(nightly()).await;
+    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
+    world.create(backed_up("*/5 0-5 * * *")).await;
     world.ready().await;
-    world.next("backup", "2026-11-30T02:00:00Z").await;
+    world.next("backup", "2026-11-30T00:00:00Z").await;
     world.ask("mine", json!({"backup": {}})).await;
     world.operated("mine", "Succeeded", "").await;
-    tokio::time::sleep(14 * 24 * HOUR).await;
+    tokio::time::sleep(MINUTE * 88).await;
     let names = world.operations().await;
+    // The ten before the last one, which was not over when they were counted.
     assert_eq!(names.len(), 12, "{names:?}");
     assert!(names.contains(&"mine".to_owned()), "{names:?}");
-    assert!(
-        !names.contains(&"cloud-backup-20261130-0200".to_owned()),
-        "{names:?}"
-    );
+    let first = "cloud-backup-20261130-0000".to_owned();
+    assert!(!names.contains(&first), "{names:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -241,16 +230,16 @@ async fn killed_at_every_write_a_time_has_one_backup_and_one_rotation() {
     let world = World::open().await;
     world.volume().await;
     world.faults.container_ends("backup", ending(0, REPORT));
-    let clock = clock("2026-11-29T23:00:00Z");
+    let clock = clock("2026-11-29T23:40:00Z");
     let controller = world.scheduled(&clock, None);
-    let mut spec = nightly();
-    spec["rotation"] = json!({"schedule": "0 2 * * *"});
+    let mut spec = backed_up("0 0 * * *");
+    spec["rotation"] = json!({"schedule": "0 0 * * *"});
     world.create(spec).await;
     world.ready().await;
-    world.next("rotation", "2026-11-30T02:00:00Z").await;
+    world.next("rotation", "2026-11-30T00:00:00Z").await;
     controller.kill().await;
-    tokio::time::sleep(4 * HOUR).await;
-    let names = ["cloud-backup-20261130-0200", "cloud-rotation-20261130-0200"];
+    tokio::time::sleep(MINUTE * 25).await;
+    let names = ["cloud-backup-20261130-0000", "cloud-rotation-20261130-0000"];
     let done = || async {
         for name in names {
             world.operated(name, "Succeeded", "").await;

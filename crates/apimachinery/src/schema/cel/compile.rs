@@ -11,7 +11,9 @@ use kube_cel::cel::{
 };
 use serde_json::{Value, json};
 
-use super::{RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, infer::infer, measure::Measure, types::Type};
+use super::{
+    RULE_LIMIT, Rule, SCHEMA_LIMIT, cost, infer::infer, measure::Measure, value_type::Type,
+};
 use crate::schema::{
     FieldError,
     error::UNCORRELATABLE,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::OnceLock};
 
-use super::types::Type;
+use super::value_type::Type;
 
 /// Signature of a function.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::{
     functions::{Overload, library},
     literals,
     positions::{Problem, Problems},
-    types::Type,
     unify::{Substitutions, most_general},
+    value_type::Type,
 };
 
 /// Returns the [`Type`] of an expression over variables, or the errors as cel-go prints them.

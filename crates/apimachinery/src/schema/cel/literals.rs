@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
 use regex::Regex;
 
-use super::{positions::Problem, types::Type};
+use super::{positions::Problem, value_type::Type};
 use crate::schema::format::go_duration;
 
 /// Returns the [`Problem`]s of an expression whose parts have these types.

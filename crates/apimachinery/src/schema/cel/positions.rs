@@ -256,10 +256,16 @@ fn tokens(source: &str) -> Vec<(Kind, usize)> {
     let mut at = 0;
     // True after a token that ends an operand: an operator follows.
     let mut operand = false;
+    let mut after_macro = false;
     while let Some(c) = source[at..].chars().next() {
         let token = next(&source[at..], c, operand);
         if let Some(kind) = token.kind {
-            found.push((kind, at + token.offset));
+            // The variable of a macro is no expression.
+            let is_variable = matches!(kind, Kind::Name(_)) && after_macro;
+            after_macro = kind == Kind::Macro;
+            if !is_variable {
+                found.push((kind, at + token.offset));
+            }
         }
         operand = token.operand;
         at += token.length.max(c.len_utf8());
@@ -436,5 +442,16 @@ mod tests {
         assert_eq!(at(Kind::Operator("?")), [source.find(" ? ").unwrap() + 1]);
         assert_eq!(at(Kind::Operator("-x")), [source.len() - 2]);
         assert_eq!(at(Kind::Operator("-")), [source.len() - 4]);
+    }
+
+    #[test]
+    fn the_variable_of_a_macro_is_no_expression() {
+        let found = tokens("self.list.all(x, x == 'a') && x == 'b'");
+        let names: Vec<usize> = found
+            .iter()
+            .filter(|(kind, _)| *kind == Kind::Name("x".into()))
+            .map(|(_, at)| *at)
+            .collect();
+        assert_eq!(names, [17, 30]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::types::Type;
+use super::value_type::Type;
 
 /// Types that variables of the inference stand for.
 #[derive(Clone, Debug, Default)]

@@ -129,7 +129,7 @@ fn manifest(flavor: &str) -> Vec<Value> {
         json!({"apiVersion": "bootstrap.cluster.x-k8s.io/v1beta2", "kind": "KubeadmConfigTemplate",
             "metadata": {"name": "demo-md"}, "spec": {"template": {"spec": {"ntp": {"enabled": true}}}}}),
         json!({"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "MachineDeployment", "metadata": {"name": "demo-md"},
-            "spec": {"clusterName": "demo", "replicas": 2, "template": {"spec": {"clusterName": "demo", "version": "v1.34.2",
+            "spec": {"clusterName": "demo", "replicas": 2, "selector": {"matchLabels": {}}, "template": {"spec": {"clusterName": "demo", "version": "v1.34.2",
                 "bootstrap": {"configRef": reference("bootstrap.cluster.x-k8s.io", "KubeadmConfigTemplate", "demo-md")},
                 "infrastructureRef": reference(INFRA, "OpenStackMachineTemplate", "demo-md")}}}}),
     ]
