@@ -210,7 +210,11 @@ fn stored(value: &mut Value) {
     let inner = match value {
         Value::Object(fields) => {
             if let Some(Value::Object(zone)) = fields.get_mut("availabilityZone") {
-                let from = if zone.contains_key("name") { "Name" } else { "Machine" };
+                let from = if zone.contains_key("name") {
+                    "Name"
+                } else {
+                    "Machine"
+                };
                 zone.insert("from".to_owned(), json!(from));
             }
             fields.values_mut().collect::<Vec<_>>()

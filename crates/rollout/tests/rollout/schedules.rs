@@ -1,14 +1,16 @@
 //! Scheduled backups and rotations, on simulated nodes and a clock of the test's own.
 
-use api::openstack::conditions::Type;
 use api::openstack::operation::OpenStackOperation;
+use api::openstack::v1alpha1::OpenStack;
 use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt as _;
+use kube::api::{ListParams, PostParams};
 use rollout::{Clock, Options};
 use serde_json::{Value, json};
 use testbed::{Fuse, NAMESPACE, Running, eventually, killed_at_every};
 
 use crate::operation::{ending, saved};
-use crate::world::{MINUTE, World, full};
+use crate::world::{MINUTE, World, full, object};
 
 const REPORT: &str = r#"{"backup": "b", "digest": "0ad0", "size": 1, "removed": []}"#;
 const LABEL: &str = "ferrostack.dev/schedule";
@@ -42,13 +44,23 @@ impl World {
 
     /// Names of the operations, in their order.
     async fn operations(&self) -> Vec<String> {
-        let all = self.list("ferrostack.dev", "OpenStackOperation").await;
-        let names = all
-            .iter()
-            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned());
+        let api = self.management.api::<OpenStackOperation>();
+        let all = api.list(&ListParams::default()).await.unwrap();
+        let names = all.items.into_iter().map(|it| it.name_any());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
+    }
+
+    /// Waits until an operation is there and has succeeded.
+    async fn has_operation(&self, name: &str) {
+        let api = self.management.api::<OpenStackOperation>();
+        eventually(&format!("{name} to be made"), || async {
+            let found = api.get_opt(name).await.unwrap();
+            found.map(drop).ok_or_else(|| "it is not there".to_owned())
+        })
+        .await;
+        self.operated(name, "Succeeded", "").await;
     }
 
     async fn schedule(&self, name: &str) -> Value {
@@ -84,14 +96,10 @@ async fn a_backup_is_made_at_each_time() {
     world.next("backup", "2026-11-30T00:00:00Z").await;
     assert_eq!(world.operations().await, [""; 0]);
     tokio::time::sleep(MINUTE * 25).await;
-    world
-        .operated("cloud-backup-20261130-0000", "Succeeded", "")
-        .await;
+    world.has_operation("cloud-backup-20261130-0000").await;
     world.next("backup", "2026-11-30T00:30:00Z").await;
     tokio::time::sleep(MINUTE * 30).await;
-    world
-        .operated("cloud-backup-20261130-0030", "Succeeded", "")
-        .await;
+    world.has_operation("cloud-backup-20261130-0030").await;
     world.next("backup", "2026-12-01T00:00:00Z").await;
     assert_eq!(world.operations().await.len(), 2);
     let last = &world.schedule("backup").await["operation"];
@@ -112,9 +120,7 @@ async fn times_that_passed_without_a_controller_are_one_backup() {
     controller.kill().await;
     tokio::time::sleep(MINUTE * 65).await;
     let _controller = world.scheduled(&clock, None);
-    world
-        .operated("cloud-backup-20261130-0000", "Succeeded", "")
-        .await;
+    world.has_operation("cloud-backup-20261130-0000").await;
     world.next("backup", "2026-11-30T01:00:00Z").await;
     let names = world.operations().await;
     assert_eq!(names, ["cloud-backup-20261130-0000"]);
@@ -189,20 +195,19 @@ async fn a_changed_schedule_begins_anew_and_a_removed_one_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_is_no_schedule_is_refused_with_the_field() {
     let world = World::open().await;
-    let _controller = world.scheduled(&clock("2026-11-29T23:40:00Z"), None);
-    let mut spec = full();
-    spec["rotation"] = json!({"schedule": "at night"});
-    world.create(spec).await;
-    let why = world.condition(Type::ConfigurationValid, "False").await;
-    assert!(
-        why.contains("rotation.schedule") && why.contains("five fields"),
-        "{why}"
-    );
-    world
-        .changed(json!({"spec": {"rotation": {"schedule": "0 0 30 2 *"}}}))
-        .await;
-    let why = world.condition(Type::ConfigurationValid, "False").await;
-    assert!(why.contains("no day is in this schedule"), "{why}");
+    let api = world.management.api::<OpenStack>();
+    for (schedule, words) in [
+        ("at night", "five fields"),
+        ("0 0 30 2 *", "no day is in this schedule"),
+    ] {
+        let mut spec = full();
+        spec["rotation"] = json!({"schedule": schedule});
+        let cloud = serde_json::from_value(object(spec)).unwrap();
+        let refused = api.create(&PostParams::default(), &cloud).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("spec.rotation.schedule"), "{refused}");
+        assert!(refused.contains(words), "{refused}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,7 +220,7 @@ async fn the_last_ten_operations_of_a_schedule_stay() {
     world.ready().await;
     world.next("backup", "2026-11-30T00:00:00Z").await;
     world.ask("mine", json!({"backup": {}})).await;
-    world.operated("mine", "Succeeded", "").await;
+    world.has_operation("mine").await;
     tokio::time::sleep(MINUTE * 88).await;
     let names = world.operations().await;
     // The ten before the last one, which was not over when they were counted.
@@ -242,7 +247,7 @@ async fn killed_at_every_write_a_time_has_one_backup_and_one_rotation() {
     let names = ["cloud-backup-20261130-0000", "cloud-rotation-20261130-0000"];
     let done = || async {
         for name in names {
-            world.operated(name, "Succeeded", "").await;
+            world.has_operation(name).await;
         }
         world.assert_forgotten().await;
     };
