@@ -67,7 +67,7 @@ pub(crate) async fn reconcile(
     object: Arc<OpenStack>,
     context: Arc<Context>,
 ) -> Result<Action, Problem> {
-    if object.metadata.deletion_timestamp.is_some() || object.spec.paused {
+    if object.metadata.deletion_timestamp.is_some() || object.spec.paused || has_none(&object) {
         return Ok(Action::await_change());
     }
     let Ok(cloud) = described::cloud(&object)? else {
@@ -99,6 +99,16 @@ pub(crate) async fn reconcile(
     let written = patch::status(&api, &object, &after).await;
     written.map_err(Problem::api("writing the schedules"))?;
     Ok(action)
+}
+
+/// True for a cloud without schedules, also in its status: most changes of most clouds end here.
+fn has_none(object: &OpenStack) -> bool {
+    let backup = object.spec.backup.as_ref();
+    let is_followed = object
+        .status
+        .as_ref()
+        .is_some_and(|it| !it.schedules.is_empty());
+    !is_followed && object.spec.rotation.is_none() && backup.is_none_or(|it| it.schedule.is_none())
 }
 
 /// Operations that are made and removed now, and the schedules afterwards.
