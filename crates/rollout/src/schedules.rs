@@ -18,10 +18,11 @@ use kube::runtime::controller::Action;
 use kube::{Client, Resource as _, ResourceExt as _};
 use operator::client::Api;
 use operator::patch;
+use serde_json::Value;
 
 use crate::described;
 use crate::problem::Problem;
-use crate::view::{Seen, View};
+use crate::view::View;
 
 /// Label of an operation with the name of its schedule.
 const SCHEDULE: &str = "ferrostack.dev/schedule";
@@ -73,32 +74,27 @@ pub(crate) async fn reconcile(
     let Ok(cloud) = described::cloud(&object)? else {
         return Ok(Action::await_change());
     };
-    context.view.ready().await;
-    let seen = context.view.of(&cloud.namespace)?;
     let now = (context.clock.0)();
+    let seen = match is_due(&object, now) {
+        true => context.view.operations(&cloud.namespace).await?,
+        false => Vec::new(),
+    };
     let plan = Plan::new(&object, &cloud, &seen, now);
-    let operations: Api<OpenStackOperation> =
-        Api::namespaced(context.client.clone(), &cloud.namespace);
-    for operation in &plan.made {
-        create(&operations, operation).await?;
-    }
-    for operation in &plan.removed {
-        remove(&operations, operation).await?;
-    }
+    plan.apply(&context.client, &cloud.namespace).await?;
+    let action = next(&plan.schedules, now);
     let mut after = (*object).clone();
-    let status = after.status.get_or_insert_default();
-    status.schedules = plan.schedules;
-    let next = status
-        .schedules
-        .iter()
-        .filter_map(|it| it.next.as_ref())
-        .min();
-    let left = next.map(|it| Duration::try_from(it.0.duration_since(now)).unwrap_or_default());
-    let action = left.map_or_else(Action::await_change, |it| Action::requeue(it.min(LONGEST)));
+    after.status.get_or_insert_default().schedules = plan.schedules;
     let api: Api<OpenStack> = Api::namespaced(context.client.clone(), &cloud.namespace);
     let written = patch::status(&api, &object, &after).await;
     written.map_err(Problem::api("writing the schedules"))?;
     Ok(action)
+}
+
+/// Reconcile at the next time of a schedule.
+fn next(schedules: &[ScheduleStatus], now: Timestamp) -> Action {
+    let next = schedules.iter().filter_map(|it| it.next.as_ref()).min();
+    let left = next.map(|it| Duration::try_from(it.0.duration_since(now)).unwrap_or_default());
+    left.map_or_else(Action::await_change, |it| Action::requeue(it.min(LONGEST)))
 }
 
 /// True for a cloud without schedules, also in its status: most changes of most clouds end here.
@@ -111,6 +107,13 @@ fn has_none(object: &OpenStack) -> bool {
     !is_followed && object.spec.rotation.is_none() && backup.is_none_or(|it| it.schedule.is_none())
 }
 
+/// True if the time of a schedule has come, and the operations matter.
+fn is_due(object: &OpenStack, now: Timestamp) -> bool {
+    let recorded = object.status.iter().flat_map(|it| &it.schedules);
+    let mut times = recorded.filter_map(|it| it.next.as_ref());
+    times.any(|it| it.0 <= now)
+}
+
 /// Operations that are made and removed now, and the schedules afterwards.
 #[derive(Debug, Default)]
 struct Plan {
@@ -120,7 +123,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(object: &OpenStack, cloud: &Cloud, seen: &Seen, now: Timestamp) -> Self {
+    fn new(object: &OpenStack, cloud: &Cloud, seen: &[Value], now: Timestamp) -> Self {
         let mut plan = Self::default();
         let recorded = object.status.as_ref().map(|it| it.schedules.as_slice());
         for (name, text) in wanted(cloud) {
@@ -144,17 +147,29 @@ impl Plan {
         plan
     }
 
+    /// Writes the operations.
+    async fn apply(&self, client: &Client, namespace: &str) -> Result<(), Problem> {
+        let api: Api<OpenStackOperation> = Api::namespaced(client.clone(), namespace);
+        for operation in &self.made {
+            create(&api, operation).await?;
+        }
+        for operation in &self.removed {
+            remove(&api, operation).await?;
+        }
+        Ok(())
+    }
+
     /// Makes the operation of a time, unless it is there or the one before is not over.
     fn due(
         &mut self,
         entry: &mut ScheduleStatus,
         object: &OpenStack,
-        seen: &Seen,
+        seen: &[Value],
         time: Timestamp,
     ) {
         let operation = operation(object, &entry.name, time);
         let name = operation.name_any();
-        let there = seen.operations.iter();
+        let there = seen.iter();
         let there: Vec<OpenStackOperation> = there
             .filter_map(|it| serde_json::from_value(it.clone()).ok())
             .collect();

@@ -83,6 +83,12 @@ impl View {
         }
     }
 
+    /// OpenStackOperations of a namespace, after the first list.
+    pub(crate) async fn operations(&self, namespace: &str) -> Result<Vec<Value>, Problem> {
+        self.ready().await;
+        Ok(self.of(namespace)?.operations)
+    }
+
     /// Objects of a namespace.
     pub(crate) fn of(&self, namespace: &str) -> Result<Seen, Problem> {
         let mut seen = Seen {
