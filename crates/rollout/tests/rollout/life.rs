@@ -58,7 +58,8 @@ async fn the_sample_has_every_field_and_makes_a_cloud() {
     let words = |line: &str| line.trim_start_matches(['#', ' ', '-', '\t']).to_owned();
     for name in names {
         let named = |line: &str| words(line).starts_with(&format!("{name}:"));
-        let inline = sample.contains(&format!("{{{name}: "));
+        let inline = [format!("{{{name}: "), format!(", {name}: ")];
+        let inline = inline.iter().any(|it| sample.contains(it));
         assert!(
             inline || sample.lines().any(named),
             "the sample has no {name}"
