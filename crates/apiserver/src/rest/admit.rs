@@ -80,219 +80,82 @@ pub(crate) async fn admit(
     incoming: Incoming<'_>,
     warnings: &mut Warnings,
 ) -> Result<Value, ApiError> {
-    let resource = &*call.resource;
-    let kind = Kind {
-        core: &call.core,
-        resource,
+    let mut new = incoming.object;
+    let write = Write {
+        call,
+        resource: &call.resource,
+        version: call.version(),
+        kind: Kind {
+            core: &call.core,
+            resource: &call.resource,
+        },
+        subresource: call
+            .subresource
+            .as_deref()
+            .filter(|_| call.name.is_some())
+            .unwrap_or(""),
+        live: incoming.live,
+        stored: incoming.stored,
+        dry_run: incoming.dry_run,
+        applied: incoming.applied,
+        patch: incoming.patch,
+        now: incoming.now,
     };
-    let version = call.version();
-    let subresource = call
-        .subresource
-        .as_deref()
-        .filter(|_| call.name.is_some())
-        .unwrap_or("");
-    let Incoming {
-        object: mut new,
-        live,
-        stored,
-        now,
-        ..
-    } = incoming;
+    let (resource, live) = (write.resource, write.live);
 
     if resource.is_custom() && new["kind"] != resource.kind.as_str() {
-        return Err(other_kind(resource, version, &new, live));
+        return Err(other_kind(resource, write.version, &new, live));
     }
     let as_sent = new.clone();
-    let mut unknown = meta::prune(&mut new);
-    if let Some(schema) = &version.schema {
-        unknown.extend(schema.prune(&mut new));
-    }
-    if let Some(shape) = resource.shape(&call.version) {
-        match shape.read(&mut new) {
-            Ok(more) => unknown.extend(more),
-            Err(why) => return Err(undecodable(call, &as_sent, &why, incoming.patch)),
-        }
-    }
-    check_fields(
-        call,
-        &as_sent,
-        &unknown,
-        &incoming.duplicates,
-        incoming.patch,
-        warnings,
-    )?;
+    write.prune(&mut new, &as_sent, &incoming.duplicates, warnings)?;
 
-    let operation = if live.is_some() {
-        Operation::Update
-    } else {
-        Operation::Create
+    let operation = match live {
+        Some(_) => Operation::Update,
+        None => Operation::Create,
     };
     restriction::admit(call, operation, Some(&new), live)?;
     kept::admit(call, Some(&new), live)?;
-    let mut attributes = Attributes::of(call, operation, incoming.dry_run);
+    let mut attributes = Attributes::of(call, operation, write.dry_run);
     if live.is_none() {
         attributes = attributes.named(as_sent["metadata"]["name"].as_str().unwrap_or_default());
     }
     let admission = Admission::of(&call.core, attributes);
-    let mut owned = None;
-    if let Some(admission) = admission.as_ref().filter(|admission| admission.mutates()) {
-        let write = hooked::Write {
-            call,
-            sent: &as_sent,
-            live,
-            subresource,
-            applied: incoming.applied,
-            put: !incoming.patch,
-            now,
-        };
-        owned = write.mutate(admission, &mut new, warnings).await?;
-    }
-    // The status of a new object is not stored, but the managed fields record the sender.
-    let dropped =
-        live.is_none() && resource.is_custom() && version.status && new.get("status").is_some();
-    let sent_status = dropped
-        .then(|| as_decoded(new.clone(), version))
-        .transpose()?
-        .and_then(|decoded| decoded.get("status").cloned());
-    settle(call, &mut new, live, subresource, incoming.applied, now)?;
-    // Nulls of an applied object that are valid, though its storage drops them.
-    let mut has_lost = false;
-    if incoming.applied
-        && let Some(schema) = &version.schema
-    {
-        let applied = std::mem::take(&mut new);
-        new = as_decoded(applied.clone(), version)?;
-        if new != applied {
-            // Nulls are validated in the version of the request, before conversion and storage.
-            let found =
-                |object: &Value| violations(resource, version, schema, object, live, subresource);
-            let errors = found(&applied);
-            if errors != found(&new) {
-                refuse(resource, &applied, &errors)?;
-            }
-            has_lost = counted(resource, &new) != counted(resource, &applied);
-        }
-    }
+    let owned = write
+        .mutate(admission.as_ref(), &as_sent, &mut new, warnings)
+        .await?;
+    let sent_status = write.dropped_status(&new)?;
+    settle(
+        call,
+        &mut new,
+        live,
+        write.subresource,
+        write.applied,
+        write.now,
+    )?;
+    let (new, has_lost) = write.without_nulls(new)?;
 
-    let hooked = resource.is_custom() && subresource.is_empty();
-    // For `scale`, the hooks validate the whole object with its new number of replicas.
-    let judged = hooked || resource.is_custom() && subresource == "scale";
-    let same = version.api_version == resource.stored;
-    // The hooks of the process handle the stored version only. Without such hooks an object is validated in the version
-    // of the request and converted afterwards.
-    let late = resource.is_custom() && !same && !call.core.options.hooks.converts();
-    let mut ready = Value::Null;
-    // Object of the hooks beside the new one: `None` without such a rule, `Some(None)` if missing.
-    let mut beside: Option<Option<Value>> = None;
-    let mut requested = if late {
-        new
-    } else {
-        ready = kind.converted(new, &resource.stored).await?;
-        if !same {
-            ready = as_decoded(ready, resource.stored_version())?;
-        }
-        if hooked {
-            call.core.options.hooks.default(&mut ready, stored);
-            beside = call.core.options.hooks.beside(&ready).map(|place| {
-                let collection = format!("{}/{}", place.group, place.plural);
-                let key = format!("{}/{}", place.namespace, place.name);
-                let found = call.core.store.get(&collection, &key);
-                found.map(|found| found.value())
-            });
-            if let Some(Some(beside)) = &beside {
-                call.core.options.hooks.default_beside(&mut ready, beside);
-            }
-            if let Some(schema) = &resource.stored_version().schema {
-                schema.prune(&mut ready);
-            }
-        }
-        if same {
-            ready.clone()
-        } else {
-            kind.converted(ready.clone(), &version.api_version).await?
-        }
-    };
+    let Defaulted {
+        mut requested,
+        mut ready,
+        beside,
+    } = write.defaulted(new).await?;
     if resource.is_custom() {
         warnings.0.extend(meta::plain_finalizers(&requested, live));
     }
-
-    let mut errors = match &version.schema {
-        Some(schema) => violations(resource, version, schema, &requested, live, subresource),
-        None => {
-            let mut errors = meta::validate(resource, &requested, live);
-            errors.extend(strategy::validate(resource, &requested, live));
-            errors.extend(admission::validate_configuration(
-                resource, &requested, live,
-            ));
-            if resource.is_crd() {
-                errors.extend(conversion::check(
-                    &requested,
-                    call.core.options.hooks.converts(),
-                ));
-            }
-            errors
-        }
-    };
-    if judged && !late && errors.is_empty() {
-        if !same && let Some(schema) = &resource.stored_version().schema {
-            errors.extend(schema.validate(&ready, stored));
-        }
-        if let Err(found) = call
-            .core
-            .options
-            .hooks
-            .validate(&ready, stored, incoming.dry_run)
-        {
-            errors.extend(found.into_iter().map(invalid));
-        }
-        let hooks = &call.core.options.hooks;
-        warnings.0.extend(hooks.warnings(&ready, stored));
-        if let Some(beside) = &beside
-            && errors.is_empty()
-        {
-            match hooks.validate_beside(&ready, stored, beside.as_ref()) {
-                Ok(more) => warnings.0.extend(more),
-                Err(found) => errors.extend(found.into_iter().map(invalid)),
-            }
-        }
+    let mut errors = write.violations(&requested);
+    if write.is_judged() && !write.is_late() && errors.is_empty() {
+        errors = write.judge(&ready, beside.as_ref(), warnings);
     }
     refuse(resource, &requested, &errors)?;
 
-    if let Some(owned) = owned {
+    match owned {
         // Fields that hooks change have no manager.
-        meta::of(&mut requested).insert("managedFields".to_owned(), owned);
-    } else if !incoming.applied {
-        let manager = call.manager();
-        let time = seconds(now);
-        let writer = Writer {
-            manager: &manager,
-            subresource,
-            api_version: &version.api_version,
-            time: &time,
-        };
-        match live {
-            None => strategy::remove_server_fields(resource, &as_sent, &mut requested),
-            Some(_) => strategy::restore_sent_fields(resource, &as_sent, &mut requested),
+        Some(owned) => {
+            meta::of(&mut requested).insert("managedFields".to_owned(), owned);
         }
-        if let Some(status) = sent_status {
-            let mut whole = requested.clone();
-            whole["status"] = status;
-            whole = conversion::resolve(call.core.converter(), || {
-                let mut whole = whole.clone();
-                managed::update(live, &mut whole, writer, &kind)?;
-                Ok(whole)
-            })
-            .await?;
-            copy_managed(&whole, &mut requested);
-        } else if resource.conversion.is_none() {
-            managed::update(live, &mut requested, writer, &kind)?;
-        } else {
-            requested = conversion::resolve(call.core.converter(), || {
-                let mut requested = requested.clone();
-                managed::update(live, &mut requested, writer, &kind)?;
-                Ok(requested)
-            })
-            .await?;
+        None if write.applied => {}
+        None => {
+            requested = write.managed(requested, &as_sent, sent_status).await?;
         }
     }
     // kube-apiserver records no managers of these, for applied configurations either.
@@ -300,32 +163,313 @@ pub(crate) async fn admit(
         meta::of(&mut requested).remove("managedFields");
     }
     // A write of the status does not count, whatever a conversion makes of the rest.
-    let counts = subresource != "status";
-    if late {
+    let counts = write.subresource != "status";
+    if write.is_late() {
         let live = live.filter(|_| counts);
         count_generation(resource, &mut requested, live, has_lost);
         // kube-apiserver decodes an object, and so sets defaults, at each read from storage.
         ready = as_decoded(
-            kind.converted(requested, &resource.stored).await?,
+            write.kind.converted(requested, &resource.stored).await?,
             resource.stored_version(),
         )?;
     } else {
         copy_managed(&requested, &mut ready);
-        let stored = stored.filter(|_| counts);
+        let stored = write.stored.filter(|_| counts);
         count_generation(resource, &mut ready, stored, has_lost);
     }
     if let Some(admission) = &admission {
-        let requested = if same {
-            ready.clone()
-        } else {
-            kind.converted(ready.clone(), &version.api_version).await?
-        };
-        hooked::validate(call, admission, subresource, &requested, live, warnings).await?;
+        let requested = write.in_requested_version(&ready).await?;
+        hooked::validate(
+            call,
+            admission,
+            write.subresource,
+            &requested,
+            live,
+            warnings,
+        )
+        .await?;
     }
     if let Some(shape) = resource.shape(&resource.stored_version().name) {
         shape.store(&mut ready);
     }
     Ok(ready)
+}
+
+/// Write under admission, without its object.
+struct Write<'a> {
+    call: &'a Call,
+    resource: &'a Resource,
+    version: &'a Version,
+    kind: Kind<'a>,
+    subresource: &'a str,
+    live: Option<&'a Value>,
+    stored: Option<&'a Value>,
+    dry_run: bool,
+    applied: bool,
+    patch: bool,
+    now: Timestamp,
+}
+
+/// Object with the defaults of schema and hooks.
+struct Defaulted {
+    /// Object in the version of the request.
+    requested: Value,
+    /// Object in the stored version; null if [`Write::is_late`].
+    ready: Value,
+    /// Object of the hooks beside the new one: `None` without such a rule, `Some(None)` if missing.
+    beside: Option<Option<Value>>,
+}
+
+impl Write<'_> {
+    /// True if the hooks of the process set defaults.
+    fn is_hooked(&self) -> bool {
+        self.resource.is_custom() && self.subresource.is_empty()
+    }
+
+    /// True if the hooks of the process validate. For `scale`, they validate the whole object with its new number of
+    /// replicas.
+    fn is_judged(&self) -> bool {
+        self.is_hooked() || self.resource.is_custom() && self.subresource == "scale"
+    }
+
+    /// True if the version of the request is the stored one.
+    fn is_in_stored_version(&self) -> bool {
+        self.version.api_version == self.resource.stored
+    }
+
+    /// True if the object is validated in the version of the request and converted afterwards. The hooks of the process
+    /// handle the stored version only.
+    fn is_late(&self) -> bool {
+        self.resource.is_custom()
+            && !self.is_in_stored_version()
+            && !self.call.core.options.hooks.converts()
+    }
+
+    /// Object `ready` in the version of the request.
+    async fn in_requested_version(&self, ready: &Value) -> Result<Value, ApiError> {
+        if self.is_in_stored_version() {
+            return Ok(ready.clone());
+        }
+        let version = &self.version.api_version;
+        self.kind.converted(ready.clone(), version).await
+    }
+
+    /// Prunes unknown fields, and reports them with the duplicate ones.
+    fn prune(
+        &self,
+        new: &mut Value,
+        as_sent: &Value,
+        duplicates: &[String],
+        warnings: &mut Warnings,
+    ) -> Result<(), ApiError> {
+        let mut unknown = meta::prune(new);
+        if let Some(schema) = &self.version.schema {
+            unknown.extend(schema.prune(new));
+        }
+        if let Some(shape) = self.resource.shape(&self.call.version) {
+            match shape.read(new) {
+                Ok(more) => unknown.extend(more),
+                Err(why) => return Err(undecodable(self.call, as_sent, &why, self.patch)),
+            }
+        }
+        check_fields(
+            self.call, as_sent, &unknown, duplicates, self.patch, warnings,
+        )
+    }
+
+    /// Calls the mutating hooks; after a change, returns the managed fields from before the call.
+    async fn mutate(
+        &self,
+        admission: Option<&Admission<'_>>,
+        as_sent: &Value,
+        new: &mut Value,
+        warnings: &mut Warnings,
+    ) -> Result<Option<Value>, ApiError> {
+        let Some(admission) = admission.filter(|admission| admission.mutates()) else {
+            return Ok(None);
+        };
+        let write = hooked::Write {
+            call: self.call,
+            sent: as_sent,
+            live: self.live,
+            subresource: self.subresource,
+            applied: self.applied,
+            put: !self.patch,
+            now: self.now,
+        };
+        write.mutate(admission, new, warnings).await
+    }
+
+    /// Status of a new object: not stored, but recorded as the sender's in the managed fields.
+    fn dropped_status(&self, new: &Value) -> Result<Option<Value>, ApiError> {
+        let is_new = self.live.is_none() && self.resource.is_custom();
+        if !is_new || !self.version.status || new.get("status").is_none() {
+            return Ok(None);
+        }
+        let decoded = as_decoded(new.clone(), self.version)?;
+        Ok(decoded.get("status").cloned())
+    }
+
+    /// Object without the nulls of an applied configuration that are valid, though its storage drops them. True if the
+    /// generation counts them.
+    fn without_nulls(&self, applied: Value) -> Result<(Value, bool), ApiError> {
+        let (resource, version) = (self.resource, self.version);
+        let Some(schema) = version.schema.as_ref().filter(|_| self.applied) else {
+            return Ok((applied, false));
+        };
+        let new = as_decoded(applied.clone(), version)?;
+        if new == applied {
+            return Ok((new, false));
+        }
+        // Nulls are validated in the version of the request, before conversion and storage.
+        let found = |object: &Value| {
+            violations(
+                resource,
+                version,
+                schema,
+                object,
+                self.live,
+                self.subresource,
+            )
+        };
+        let errors = found(&applied);
+        if errors != found(&new) {
+            refuse(resource, &applied, &errors)?;
+        }
+        let has_lost = counted(resource, &new) != counted(resource, &applied);
+        Ok((new, has_lost))
+    }
+
+    async fn defaulted(&self, new: Value) -> Result<Defaulted, ApiError> {
+        if self.is_late() {
+            return Ok(Defaulted {
+                requested: new,
+                ready: Value::Null,
+                beside: None,
+            });
+        }
+        let hooks = &self.call.core.options.hooks;
+        let mut ready = self.kind.converted(new, &self.resource.stored).await?;
+        if !self.is_in_stored_version() {
+            ready = as_decoded(ready, self.resource.stored_version())?;
+        }
+        let mut beside = None;
+        if self.is_hooked() {
+            hooks.default(&mut ready, self.stored);
+            beside = hooks.beside(&ready).map(|place| {
+                let collection = format!("{}/{}", place.group, place.plural);
+                let key = format!("{}/{}", place.namespace, place.name);
+                let found = self.call.core.store.get(&collection, &key);
+                found.map(|found| found.value())
+            });
+            if let Some(Some(beside)) = &beside {
+                hooks.default_beside(&mut ready, beside);
+            }
+            if let Some(schema) = &self.resource.stored_version().schema {
+                schema.prune(&mut ready);
+            }
+        }
+        Ok(Defaulted {
+            requested: self.in_requested_version(&ready).await?,
+            ready,
+            beside,
+        })
+    }
+
+    /// Violations of the schema, or of the rules of a built-in kind.
+    fn violations(&self, requested: &Value) -> Vec<FieldError> {
+        let (resource, live) = (self.resource, self.live);
+        if let Some(schema) = &self.version.schema {
+            return violations(
+                resource,
+                self.version,
+                schema,
+                requested,
+                live,
+                self.subresource,
+            );
+        }
+        let mut errors = meta::validate(resource, requested, live);
+        errors.extend(strategy::validate(resource, requested, live));
+        errors.extend(admission::validate_configuration(resource, requested, live));
+        if resource.is_crd() {
+            let converts = self.call.core.options.hooks.converts();
+            errors.extend(conversion::check(requested, converts));
+        }
+        errors
+    }
+
+    /// Violations of the stored version's schema and of the hooks of the process.
+    fn judge(
+        &self,
+        ready: &Value,
+        beside: Option<&Option<Value>>,
+        warnings: &mut Warnings,
+    ) -> Vec<FieldError> {
+        let (hooks, stored) = (&self.call.core.options.hooks, self.stored);
+        let mut errors = Vec::new();
+        if !self.is_in_stored_version()
+            && let Some(schema) = &self.resource.stored_version().schema
+        {
+            errors.extend(schema.validate(ready, stored));
+        }
+        if let Err(found) = hooks.validate(ready, stored, self.dry_run) {
+            errors.extend(found.into_iter().map(invalid));
+        }
+        warnings.0.extend(hooks.warnings(ready, stored));
+        if let Some(beside) = beside
+            && errors.is_empty()
+        {
+            match hooks.validate_beside(ready, stored, beside.as_ref()) {
+                Ok(more) => warnings.0.extend(more),
+                Err(found) => errors.extend(found.into_iter().map(invalid)),
+            }
+        }
+        errors
+    }
+
+    /// Object with the managed fields of the sender.
+    async fn managed(
+        &self,
+        mut requested: Value,
+        as_sent: &Value,
+        sent_status: Option<Value>,
+    ) -> Result<Value, ApiError> {
+        let (resource, live) = (self.resource, self.live);
+        let manager = self.call.manager();
+        let time = seconds(self.now);
+        let writer = Writer {
+            manager: &manager,
+            subresource: self.subresource,
+            api_version: &self.version.api_version,
+            time: &time,
+        };
+        match live {
+            None => strategy::remove_server_fields(resource, as_sent, &mut requested),
+            Some(_) => strategy::restore_sent_fields(resource, as_sent, &mut requested),
+        }
+        if let Some(status) = sent_status {
+            let mut whole = requested.clone();
+            whole["status"] = status;
+            whole = conversion::resolve(self.call.core.converter(), || {
+                let mut whole = whole.clone();
+                managed::update(live, &mut whole, writer, &self.kind)?;
+                Ok(whole)
+            })
+            .await?;
+            copy_managed(&whole, &mut requested);
+        } else if resource.conversion.is_none() {
+            managed::update(live, &mut requested, writer, &self.kind)?;
+        } else {
+            requested = conversion::resolve(self.call.core.converter(), || {
+                let mut requested = requested.clone();
+                managed::update(live, &mut requested, writer, &self.kind)?;
+                Ok(requested)
+            })
+            .await?;
+        }
+        Ok(requested)
+    }
 }
 
 /// Violations of a custom object in one version.
