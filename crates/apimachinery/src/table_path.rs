@@ -1,5 +1,8 @@
 //! The JSONPath of printer columns (`k8s.io/client-go/util/jsonpath`): `.a.b`, `['c']`, `[0]`, `[*]`,
 //! `[?(@.type=="Ready")]`.
+//!
+//! It is older than RFC 9535, and no subset: crates for the RFC refuse a key with a hyphen or an escaped dot, as in
+//! `.spec.f-g` and `.metadata.annotations.example\.com/x`.
 
 use serde_json::Value;
 
