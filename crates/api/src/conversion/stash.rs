@@ -207,20 +207,12 @@ fn differences(
                 path::by_hash(new)
             };
             for (at, (old_item, new_item)) in old.iter().zip(new).enumerate() {
-                match keys.and_then(|keys| path::key_of(new_item, keys)) {
-                    Some(key) => {
-                        let path = path.element(&key);
-                        differences(old_item, Ok(new_item), &path, lists, into);
-                    }
-                    None if old_item != new_item => {
-                        let Some(selector) = selectors.get(at) else {
-                            continue;
-                        };
-                        let path = path.element(selector);
-                        into.push((path, entry(Some(old_item), Some(hash(new_item)))));
-                    }
-                    None => {}
-                }
+                let key = keys.and_then(|keys| path::key_of(new_item, keys));
+                let Some(selector) = key.as_ref().or_else(|| selectors.get(at)) else {
+                    continue;
+                };
+                let path = path.element(selector);
+                differences(old_item, Ok(new_item), &path, lists, into);
             }
         }
         (value, Ok(left)) => into.push((path.clone(), entry(Some(value), Some(hash(left))))),

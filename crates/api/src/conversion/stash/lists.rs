@@ -62,7 +62,8 @@ impl Lists {
         old.len() == new.len()
             && old.iter().zip(new).all(|(old, new)| {
                 let key = key_of(old, keys);
-                key.is_some() && key == key_of(new, keys) && seen.insert(key)
+                // An element without its key is found by its hash.
+                key == key_of(new, keys) && key.is_none_or(|key| seen.insert(key))
             })
     }
 

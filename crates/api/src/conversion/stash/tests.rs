@@ -38,6 +38,16 @@ fn an_element_without_merge_key_is_restored_only_where_it_is_unchanged() {
 }
 
 #[test]
+fn an_element_without_its_key_does_not_hold_up_the_others() {
+    let before = json!({"disks": [{"name": "a", "old": 1}, {"size": 1, "old": 2}]});
+    let back = json!({"disks": [{"name": "a"}, {"size": 1}]});
+    let now = json!({"disks": [{"name": "a"}, {"size": 2}]});
+    let expected = json!({"disks": [{"name": "a", "old": 1}, {"size": 2}]});
+    assert_eq!(restored(&before, &back, &now), expected);
+    assert_eq!(restored(&before, &back, &back), before);
+}
+
+#[test]
 fn of_equal_elements_none_is_mistaken_for_another() {
     let before = json!({"ports": [{"old": 1}, {"old": 2}, {}]});
     let back = json!({"ports": [{}, {}, {}]});
