@@ -61,8 +61,8 @@ pub(crate) use self::generate::{
 };
 pub(crate) use self::init::{Init, InitCommand, OlderVersions, Providers};
 pub(crate) use self::keystone::{
-    GenerateKeystone, GroupsFrom, KeystoneAuth, KeystoneCheck, KeystoneExplain, KeystoneWebhook,
-    Prune,
+    CheckedFiles, GenerateKeystone, GroupsFrom, KeystoneAuth, KeystoneCheck, KeystoneExplain,
+    KeystoneWebhook, Prune,
 };
 pub(crate) use self::manager::{Election, Listen, Manager, MigrationPhase};
 pub(crate) use self::moving::{Hidden, Move};

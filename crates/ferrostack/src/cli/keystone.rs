@@ -8,6 +8,7 @@ use keystone_auth::policy::Mode;
 use keystone_auth::user::{Accepted, Format};
 
 use super::Listen;
+use super::OutputArg;
 use super::klog;
 use super::manager::{address, listen};
 use super::values::duration;
@@ -255,11 +256,22 @@ pub(crate) struct KeystoneExplain {
         hide_default_value = true
     )]
     pub(crate) namespace: String,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
 }
 
 #[derive(Debug, Args)]
-#[group(id = "checked", required = true, multiple = true)]
 pub(crate) struct KeystoneCheck {
+    #[command(flatten)]
+    pub(crate) files: CheckedFiles,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+/// Files to check, at least one.
+#[derive(Debug, Args)]
+#[group(id = "checked", required = true, multiple = true)]
+pub(crate) struct CheckedFiles {
     /// Policy.
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,

@@ -31,23 +31,30 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::service_user::ServiceUser;
-use crate::cli::{GroupsFrom, KeystoneAuth, KeystoneWebhook};
+use crate::cli::{GroupsFrom, KeystoneAuth, KeystoneWebhook, Output, OutputArg};
 use crate::dumps;
 use crate::environment::Environment;
 use crate::footprint;
-use crate::output::print;
+use crate::output::{print, print_document};
 use crate::serve;
 
 /// Runs the command.
 pub(super) fn execute(args: &KeystoneAuth) -> anyhow::Result<()> {
     match args {
-        KeystoneAuth::Explain(args) => print(&explain::text(args)?),
+        KeystoneAuth::Explain(args) => print_report(&explain::report(args)?, args.output),
         KeystoneAuth::Check(args) => {
             let (text, usable) = check::run(args);
-            print(&text)?;
+            print_report(&text, args.output)?;
             anyhow::ensure!(usable, "something will not work");
             Ok(())
         }
+    }
+}
+
+fn print_report(text: &str, format: OutputArg) -> anyhow::Result<()> {
+    match format.output {
+        Output::Text => print(text),
+        Output::Json => print_document(text),
     }
 }
 

@@ -5,43 +5,36 @@ use std::path::Path;
 use jiff::Timestamp;
 use keystone_auth::policy::{Mode, Policy};
 use keystone_auth::sync::Config;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::tls;
-use crate::cli::KeystoneCheck;
+use crate::cli::{KeystoneCheck, Output};
 
-/// Lines on all files, and true if all are usable.
+/// Report on all files, and true if all are usable.
 pub(crate) fn run(args: &KeystoneCheck) -> (String, bool) {
-    let mut report = Report::default();
-    report.of(args.policy.as_deref(), policy);
-    report.of(args.sync_config.as_deref(), sync);
-    report.of(args.certificate.as_deref(), |text| {
-        let key = args.key.as_deref().map(std::fs::read_to_string);
+    let (files, mut report) = (&args.files, Report::default());
+    report.of(files.policy.as_deref(), policy);
+    report.of(files.sync_config.as_deref(), sync);
+    report.of(files.certificate.as_deref(), |text| {
+        let key = files.key.as_deref().map(std::fs::read_to_string);
         match key {
             Some(Ok(key)) => certificate(text, &key),
             _ => Findings::error("--key cannot be read"),
         }
     });
-    report.of(args.webhook_kubeconfig.as_deref(), kubeconfig);
-    report.of(args.apiserver.as_deref(), apiserver);
-    report.of(args.authorization_config.as_deref(), authorization);
-    (report.lines, report.usable)
+    report.of(files.webhook_kubeconfig.as_deref(), kubeconfig);
+    report.of(files.apiserver.as_deref(), apiserver);
+    report.of(files.authorization_config.as_deref(), authorization);
+    let text = match args.output.output {
+        Output::Text => report.text(),
+        Output::Json => terminal::json_document(&report.document()),
+    };
+    (text, report.is_usable())
 }
 
-struct Report {
-    lines: String,
-    usable: bool,
-}
-
-impl Default for Report {
-    fn default() -> Self {
-        let lines = String::new();
-        Self {
-            lines,
-            usable: true,
-        }
-    }
-}
+/// [`Findings`] about each file, by its name.
+#[derive(Default)]
+struct Report(Vec<(String, Findings)>);
 
 /// Errors and doubts about a text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -69,17 +62,36 @@ impl Report {
             Ok(text) => check(&text),
             Err(error) => Findings::error(format!("it cannot be read: {error}")),
         };
-        let name = path.display();
-        self.usable &= findings.errors.is_empty();
-        for error in &findings.errors {
-            self.lines.push_str(&format!("{name}: error: {error}\n"));
+        self.0.push((path.display().to_string(), findings));
+    }
+
+    fn is_usable(&self) -> bool {
+        self.0
+            .iter()
+            .all(|(_, findings)| findings.errors.is_empty())
+    }
+
+    /// A line for each finding, and for each file without one.
+    fn text(&self) -> String {
+        let mut lines = String::new();
+        for (name, findings) in &self.0 {
+            for error in &findings.errors {
+                lines.push_str(&format!("{name}: error: {error}\n"));
+            }
+            for doubt in &findings.doubts {
+                lines.push_str(&format!("{name}: doubtful: {doubt}\n"));
+            }
+            if *findings == Findings::default() {
+                lines.push_str(&format!("{name}: ok\n"));
+            }
         }
-        for doubt in &findings.doubts {
-            self.lines.push_str(&format!("{name}: doubtful: {doubt}\n"));
-        }
-        if findings == Findings::default() {
-            self.lines.push_str(&format!("{name}: ok\n"));
-        }
+        lines
+    }
+
+    fn document(&self) -> Value {
+        let file = |(name, findings): &(String, Findings)| json!({"file": name, "errors": findings.errors, "doubts": findings.doubts});
+        let files: Vec<Value> = self.0.iter().map(file).collect();
+        json!({"usable": self.is_usable(), "files": files})
     }
 }
 
@@ -279,6 +291,7 @@ fn yaml(text: &str) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{CheckedFiles, OutputArg};
 
     #[test]
     fn kubeconfigs_flags_and_configurations_say_what_will_not_work() {
@@ -405,13 +418,18 @@ mod tests {
             Some(path)
         };
         let args = |policy: &str, sync: &str| KeystoneCheck {
-            policy: file("policy", policy),
-            sync_config: file("sync", sync),
-            certificate: None,
-            key: None,
-            webhook_kubeconfig: None,
-            apiserver: None,
-            authorization_config: None,
+            files: CheckedFiles {
+                policy: file("policy", policy),
+                sync_config: file("sync", sync),
+                certificate: None,
+                key: None,
+                webhook_kubeconfig: None,
+                apiserver: None,
+                authorization_config: None,
+            },
+            output: OutputArg {
+                output: Output::Text,
+            },
         };
         let permissions = r#""resource_permissions": {"a/pods": ["get"]}"#;
         let good = format!(r#"[{{"users": {{"projects": ["p"]}}, {permissions}}}]"#);
@@ -430,11 +448,25 @@ mod tests {
             !usable && lines.contains("policy: error: line 1") && lines.contains("sync: error: "),
             "{lines}"
         );
-        std::fs::remove_file(directory.path().join("policy")).unwrap();
-        let gone = KeystoneCheck {
-            policy: Some(directory.path().join("gone")),
-            ..args("[]", "")
+        let json = KeystoneCheck {
+            output: OutputArg {
+                output: Output::Json,
+            },
+            ..args("[1]", "")
         };
+        let (text, usable) = run(&json);
+        let document: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((usable, &document["usable"]), (false, &json!(false)));
+        let [policy, sync] = &document["files"].as_array().unwrap()[..] else {
+            panic!("{document}");
+        };
+        let error = policy["errors"][0].as_str().unwrap();
+        assert!(error.starts_with("line 1"), "{error}");
+        assert!(sync["file"].as_str().unwrap().ends_with("/sync"));
+        assert_eq!((&sync["errors"], &sync["doubts"]), (&json!([]), &json!([])));
+        std::fs::remove_file(directory.path().join("policy")).unwrap();
+        let mut gone = args("[]", "");
+        gone.files.policy = Some(directory.path().join("gone"));
         assert!(run(&gone).0.contains("gone: error: it cannot be read"));
     }
 }

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use anyhow::anyhow;
-use keystone_auth::policy::{Policy, decide, explain};
+use keystone_auth::policy::{Compiled, Finding, Policy, decide, explain};
 use keystone_auth::subject::{Attributes, PROJECT_NAME, ROLES, ResourceAttributes, Subject};
+use serde_json::{Value, json};
 
-use crate::cli::KeystoneExplain;
+use crate::cli::{KeystoneExplain, Output};
 use crate::source;
 
-/// The rules, one line each, and the decision.
-pub(crate) fn text(args: &KeystoneExplain) -> anyhow::Result<String> {
+/// Rules, doubts and the decision, in the format of the output.
+pub(crate) fn report(args: &KeystoneExplain) -> anyhow::Result<String> {
     let policy = source::read_text(&args.policy)
         .map_err(|why| anyhow!("--policy: cannot read {}: {why}", args.policy.display()))?;
     render(args, &policy)
@@ -20,6 +21,14 @@ pub(crate) fn text(args: &KeystoneExplain) -> anyhow::Result<String> {
 fn render(args: &KeystoneExplain, policy: &str) -> anyhow::Result<String> {
     let compiled = Policy::compile(policy, args.policy_mode.into())
         .map_err(|why| anyhow!("{}: {why}", args.policy.display()))?;
+    Ok(match args.output.output {
+        Output::Text => text(args, &compiled),
+        Output::Json => terminal::json_document(&document(args, &compiled)),
+    })
+}
+
+/// One line for each rule, and the decision.
+fn text(args: &KeystoneExplain, compiled: &Compiled) -> String {
     let (subject, attributes) = (subject(args), attributes(args));
     let mut text = String::new();
     for doubt in &compiled.doubts {
@@ -39,7 +48,35 @@ fn render(args: &KeystoneExplain, policy: &str) -> anyhow::Result<String> {
         false => "no opinion",
     };
     let _ = writeln!(text, "{verdict}: {}", decision.reason);
-    Ok(text)
+    text
+}
+
+/// The same for programs. A rule that permits the request has no `why`.
+fn document(args: &KeystoneExplain, compiled: &Compiled) -> Value {
+    let (subject, attributes) = (subject(args), attributes(args));
+    let rules = explain(&compiled.policy, &subject, &attributes).map(|rule| {
+        let mut document = json!({
+            "entry": rule.entry,
+            "line": rule.place.line,
+            "column": rule.place.column,
+            "rule": rule.rule,
+            "permits": rule.miss.is_none(),
+        });
+        if let Some(why) = rule.miss {
+            document["why"] = json!(why);
+        }
+        document
+    });
+    let rules: Vec<Value> = rules.collect();
+    let doubt = |doubt: &Finding| json!({"line": doubt.place.line, "column": doubt.place.column, "message": doubt.message});
+    let doubts: Vec<Value> = compiled.doubts.iter().map(doubt).collect();
+    let decision = decide(&compiled.policy, &subject, &attributes);
+    json!({
+        "allowed": decision.allowed,
+        "reason": decision.reason,
+        "rules": rules,
+        "doubts": doubts,
+    })
 }
 
 fn subject(args: &KeystoneExplain) -> Subject {
@@ -126,6 +163,33 @@ mod tests {
         );
         let text = explained("--project demo --verb get --url /healthz").unwrap();
         assert!(text.contains("/healthz: get: permitted"), "{text}");
+    }
+
+    #[test]
+    fn programs_read_the_decision_and_each_rule() {
+        let request = "--role dev --project demo --verb get --resource pods -n default -o json";
+        let read =
+            |words: &str| -> Value { serde_json::from_str(&explained(words).unwrap()).unwrap() };
+        let document = read(request);
+        assert_eq!(document["allowed"], true);
+        assert_eq!(
+            document["reason"],
+            "entry 1 of the policy: default/pods: get"
+        );
+        let rule = &document["rules"][0];
+        assert_eq!(
+            *rule,
+            json!({"entry": 1, "line": 2, "column": rule["column"],
+            "rule": "default/pods: get", "permits": true})
+        );
+        let rule = &document["rules"][1];
+        assert_eq!(
+            (&rule["permits"], &rule["why"]),
+            (&json!(false), &json!("it is not NAMESPACE/RESOURCE"))
+        );
+        assert_eq!(document["doubts"][0]["line"], 2);
+        let refused = read(&request.replace("--project demo", "--project other"));
+        assert_eq!(refused["allowed"], false);
     }
 
     #[test]
