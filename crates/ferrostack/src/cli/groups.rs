@@ -383,6 +383,10 @@ fn heading(arg: &Arg, connects: bool) -> Option<&'static str> {
     if arg.get_id() == "data_dir" {
         return Some(if connects { "API server" } else { "Data" });
     }
+    // The log of a container that `openstack fault` lets end, in place of the global option.
+    if arg.get_id() == "log" && !arg.is_global_set() {
+        return None;
+    }
     GROUPS
         .iter()
         .find(|(_, ids)| ids.iter().any(|id| arg.get_id() == *id))
@@ -405,6 +409,24 @@ mod tests {
         for below in command.get_subcommands() {
             identifiers(below, into);
         }
+    }
+
+    #[test]
+    fn a_log_of_a_container_is_no_global_option() {
+        let command = crate::cli::command();
+        let of = |path: &[&str]| {
+            let find = |at: &Command, name: &&str| at.find_subcommand(name).cloned();
+            let command = path
+                .iter()
+                .try_fold(command.clone(), |at, name| find(&at, name));
+            let arg = command?
+                .get_arguments()
+                .find(|arg| arg.get_id() == "log")
+                .cloned();
+            arg.map(|arg| arg.get_help_heading().map(str::to_owned))
+        };
+        assert_eq!(of(&["openstack", "fault", "container"]), Some(None));
+        assert_eq!(of(&[]), Some(Some("Global options".to_owned())));
     }
 
     #[test]

@@ -42,7 +42,7 @@ const NAME: &str = "ferrostack";
 /// Arguments with names: command (`*` is each), identity of the argument, [`Source`] of the names.
 ///
 /// The first matching row decides.
-const SOURCES: [(&str, &str, Source); 24] = [
+const SOURCES: [(&str, &str, Source); 25] = [
     ("openstack why", "cloud", Source::Nothing),
     ("openstack config", "explain", Source::Options),
     ("*", "cloud", Source::Clouds),
@@ -61,6 +61,7 @@ const SOURCES: [(&str, &str, Source); 24] = [
     ("events", "object", Source::Objects),
     ("logs", "object", Source::Objects),
     ("wait", "objects", Source::Objects),
+    ("wait", "state", Source::States),
     ("rollout undo", "resource", Source::Deployments),
     ("rollout history", "resource", Source::Deployments),
     ("*", "resources", Source::Rollouts),

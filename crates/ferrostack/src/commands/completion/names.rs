@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use api::conditions::Type;
 use clap_complete::engine::CompletionCandidate;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
@@ -55,6 +56,8 @@ pub(super) enum Source {
     Templates,
     /// Pages of the documentation.
     Pages,
+    /// States of `wait`: `create`, `delete`, and `condition=` with each [`Type`] of a condition.
+    States,
     /// Options of a service of OpenStack, as `section.option`.
     Options,
     /// No names are known.
@@ -122,6 +125,13 @@ impl Names {
                 Ok(flavors.split(", ").map(str::to_owned).collect())
             }
             Source::Pages => Ok(docs::pages()?.into_iter().map(|page| page.name).collect()),
+            Source::States => {
+                let conditions = Type::ALL
+                    .iter()
+                    .map(|it| format!("condition={}", it.as_str()));
+                let others = ["create", "delete"].map(str::to_owned);
+                Ok(conditions.chain(others).collect())
+            }
             Source::Options => Ok(self.options()),
         }
     }

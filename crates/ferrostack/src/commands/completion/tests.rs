@@ -66,6 +66,9 @@ fn names_of_files_and_of_the_program_are_completed() {
     let flavors = of(home, &["generate", "cluster", "x", "-F", "without"]);
     assert_eq!(flavors, ["without-lb"]);
     assert_eq!(of(home, &["docs", "drain"]), ["drain-rules"]);
+    let states = of(home, &["wait", "demo", "--for", "condition=Avail"]);
+    assert_eq!(states, ["condition=Available"]);
+    assert_eq!(of(home, &["wait", "demo", "--for=del"]), ["--for=delete"]);
     let options = [
         "openstack",
         "config",
