@@ -195,21 +195,13 @@ pages! {
         name: "docs/get-started/install.md",
         prepare: "",
         ports: false,
-        prints: &["ferrostack 0.1.0", "quick-start"],
+        prints: &["ferrostack 0.1.0", "first-cluster"],
     };
     commands_of_the_first_openstack: Page {
         name: "docs/get-started/first-openstack.md",
         prepare: "",
         ports: false,
         prints: &["cloud cloud, release 2026.1: ready", "cpu_allocation_ratio = 4.0", "nova waits for nova-api, which", "keystone"],
-    };
-    commands_of_the_quick_start: Page {
-        name: "docs/get-started/quick-start.md",
-        prepare: "",
-        ports: false,
-        prints: &["Kubernetes control plane", "OPENSTACK_EXTERNAL_NETWORK_ID", "InfrastructureProvider",
-            "cluster.cluster.x-k8s.io/capi-quickstart created", "cluster.cluster.x-k8s.io/capi-quickstart condition met",
-            "node/capi-quickstart-control-plane-", "\"capi-quickstart\" deleted", "stopped"],
     };
     commands_of_the_page_on_a_real_openstack: Page {
         name: "docs/project/test-cloud.md",
@@ -235,8 +227,8 @@ pages! {
         prints: &["Cluster/demo: Available is True", "demo-control-plane-", "ACTIVE", "would delete 1 Cluster", "cluster demo is gone",
             "Nothing is found."],
     };
-    commands_of_the_tour: Page {
-        name: "docs/get-started/simulated-cluster.md",
+    commands_of_the_first_cluster: Page {
+        name: "docs/get-started/first-cluster.md",
         prepare: "",
         ports: false,
         prints: &[
@@ -250,6 +242,13 @@ pages! {
             "quota of instances: 4 of 4 used",
             "deleted by somebody else",
             "Server Version: v1.34.3",
+            "Kubernetes control plane",
+            "InfrastructureProvider",
+            "OPENSTACK_EXTERNAL_NETWORK_ID",
+            "cluster.cluster.x-k8s.io/capi-quickstart created",
+            "cluster.cluster.x-k8s.io/capi-quickstart condition met",
+            "node/capi-quickstart-control-plane-",
+            "\"capi-quickstart\" deleted",
             "cluster demo is gone",
             "stopped; ",
         ],

@@ -30,6 +30,12 @@ const FOLDERS: [(&str, &str); 5] = [
     ("project", "The project"),
 ];
 
+/// Former names of pages, each with the page that has their content.
+const FORMER: [(&str, &str); 2] = [
+    ("quick-start", "first-cluster"),
+    ("simulated-cluster", "first-cluster"),
+];
+
 /// A page of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
@@ -97,6 +103,10 @@ pub(crate) fn page(pages: &[Page], name: &str) -> anyhow::Result<String> {
     let (file, section) = name.split_once('#').unwrap_or((name, ""));
     let file = file.rsplit('/').next().unwrap_or(file);
     let file = file.strip_suffix(".md").unwrap_or(file);
+    let former = FORMER
+        .iter()
+        .find(|(name, _)| file.eq_ignore_ascii_case(name));
+    let file = former.map_or(file, |(_, page)| page);
     let page = pages
         .iter()
         .find(|page| page.name.eq_ignore_ascii_case(file));

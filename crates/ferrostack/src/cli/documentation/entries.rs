@@ -41,7 +41,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "up",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "Create a cluster on a simulated OpenStack, in the background",
@@ -59,7 +59,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "status",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[(
             "Show what is running, for a script",
             "ferrostack status -o json",
@@ -67,7 +67,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "down",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[(
             "Stop the `up` of a data directory",
             "ferrostack down --data-dir ./data",
@@ -75,7 +75,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "apply",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "Apply all manifests of a directory, and one from a URL",
@@ -93,7 +93,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "wait",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "Wait until a cluster is available",
@@ -427,7 +427,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "describe",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[(
             "Show what a cluster is waiting for",
             "ferrostack describe cluster demo",
@@ -435,7 +435,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "describe cluster",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "Show what a cluster is waiting for",
@@ -479,12 +479,12 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "get",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[("List all clusters", "ferrostack get clusters -A")],
     ),
     entry(
         "get clusters",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "List all clusters, with their endpoints",
@@ -495,7 +495,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "get kubeconfig",
-        "simulated-cluster.md",
+        "first-cluster.md",
         &[
             (
                 "Write the kubeconfig to a file",
@@ -720,7 +720,7 @@ const ENTRIES: [Entry; 66] = [
     ),
     entry(
         "completion",
-        "simulated-cluster.md#completion",
+        "install.md#completion",
         &[(
             "Load completions in this shell",
             "source <(ferrostack completion bash)",

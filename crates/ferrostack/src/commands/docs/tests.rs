@@ -110,10 +110,20 @@ fn a_page_that_is_not_there_is_named_with_the_command_that_lists_all() {
         error.contains("`nosuch`") && error.contains("`ferrostack docs`"),
         "{error}"
     );
-    let error = page(&pages, "quickstart").unwrap_err().to_string();
-    assert!(error.contains("similar: quick-start:"), "{error}");
+    let error = page(&pages, "firstcluster").unwrap_err().to_string();
+    assert!(error.contains("similar: first-cluster:"), "{error}");
     let error = page(&pages, "why#nosuch").unwrap_err().to_string();
     assert_eq!(error, "the page why has no section `nosuch`");
+}
+
+#[test]
+fn a_page_is_found_by_its_former_name() {
+    let pages = pages().unwrap();
+    for (former, now) in FORMER {
+        assert_eq!(page(&pages, former).unwrap(), page(&pages, now).unwrap());
+    }
+    let section = page(&pages, "simulated-cluster#an-upgrade").unwrap();
+    assert!(section.starts_with("## An upgrade\n"), "{section}");
 }
 
 #[test]
