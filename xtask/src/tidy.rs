@@ -9,6 +9,7 @@ use crate::invariants;
 use crate::syntax::Source;
 
 pub(crate) mod changelog;
+mod dates;
 pub(crate) mod links;
 mod names;
 mod not_built;
@@ -68,9 +69,9 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     }
     problems.extend(words::broken(root, &sources)?);
     problems.extend(style::broken(root)?);
-    problems.extend(links::broken(&pages(root)?, |path| {
-        root.join(path).exists()
-    }));
+    let pages = pages(root)?;
+    problems.extend(links::broken(&pages, |path| root.join(path).exists()));
+    problems.extend(dates::outside_of_records(&pages));
     let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
     problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;

@@ -77,6 +77,9 @@ async fn the_simulated_cloud_answers_as_the_real_one() {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
+/// Page with the accepted differences of a deployed cloud, one table for each release.
+const DEPLOYED: &str = "docs/project/accepted-differences.md";
+
 /// A cloud that `ferrostack openstack up` made, with the record of the reference cloud: the steps of its services. Statuses
 /// are those of the scenario but where the table of the release says otherwise.
 #[tokio::test(flavor = "multi_thread")]
@@ -89,10 +92,10 @@ async fn a_deployed_cloud_answers_as_the_reference_cloud() {
     let outcomes = play(&side, &steps).await;
     let recorded = record::read();
     let release = std::env::var("FERROSTACK_DEPLOYED_RELEASE").unwrap_or("zed".to_owned());
-    let table = format!("## Accepted differences of {release}");
-    let accepted = verdict::accepted(&root().join("docs/guides/openstack.md"), &table);
+    let table = format!("## Release {release}");
+    let accepted = verdict::accepted(&root().join(DEPLOYED), &table);
     let verdict = verdict::compare(&steps, &recorded, &outcomes, &accepted);
-    let mut problems = verdict.problems("docs/guides/openstack.md");
+    let mut problems = verdict.problems(DEPLOYED);
     let unexpected = outcomes
         .into_iter()
         .filter(|outcome| !verdict.excused.contains(&outcome.name))

@@ -75,7 +75,7 @@ fn links(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Lines outside of fenced code, counted from 1.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
         if line.trim_start().starts_with("```") {
@@ -87,7 +87,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Line without the text between backticks.
-fn without_code(line: &str) -> String {
+pub(super) fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
