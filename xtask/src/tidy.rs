@@ -10,6 +10,7 @@ use crate::syntax::Source;
 
 pub(crate) mod changelog;
 mod dates;
+mod guides;
 pub(crate) mod links;
 mod names;
 mod not_built;
@@ -72,6 +73,7 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let pages = pages(root)?;
     problems.extend(links::broken(&pages, |path| root.join(path).exists()));
     problems.extend(dates::outside_of_records(&pages));
+    problems.extend(guides::incomplete(&pages));
     let list = std::fs::read_to_string(root.join(not_built::LIST)).context(not_built::LIST)?;
     problems.extend(not_built::not_listed(&list));
     let written = std::fs::read_to_string(root.join("CHANGELOG.md")).context("CHANGELOG.md")?;
