@@ -19,6 +19,20 @@
 //!     authenticator, conversion, webhook, services, metrics
 //!   request, response, error
 //! ```
+//!
+//! ```
+//! use apiserver::{ApiServer, Options};
+//! use k8s_openapi::api::core::v1::Namespace;
+//! use kube::{Api, Client};
+//!
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let server = ApiServer::open(Options::default()).await?;
+//! let client = Client::new(server.in_process(), "default");
+//! let namespace = Api::<Namespace>::all(client).get("kube-system").await?;
+//! assert_eq!(namespace.metadata.name.as_deref(), Some("kube-system"));
+//! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod admission;
 mod auth;

@@ -13,6 +13,27 @@
 //!   inventory   content of a project, read in bulk
 //!   pool        sessions and inventories by credential
 //! ```
+//!
+//! ```
+//! use openstack::{CloudConfig, cloud_names};
+//!
+//! let clouds = "
+//! clouds:
+//!   mycloud:
+//!     region_name: one
+//!     auth:
+//!       auth_url: https://keystone.example.org:5000
+//!       username: demo
+//!       password: secret
+//!       project_name: demo
+//!       user_domain_name: Default
+//!       project_domain_name: Default
+//! ";
+//! assert_eq!(cloud_names(clouds)?, ["mycloud"]);
+//! let config = CloudConfig::parse(clouds, "mycloud")?;
+//! assert_eq!(config.region.as_deref(), Some("one"));
+//! # Ok::<(), openstack::Error>(())
+//! ```
 
 mod answer;
 mod call;

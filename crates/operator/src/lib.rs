@@ -20,6 +20,17 @@
 //! - [`webhook`]: conversion, defaulting and validation as a kube-apiserver requests them
 //!
 //! Nothing in this crate sleeps inside a reconcile, and nothing depends on OpenStack.
+//!
+//! ```
+//! use operator::retry::{Failures, When};
+//!
+//! let failures = Failures::default();
+//! let first = failures.pause("default/demo", When::Backoff);
+//! let second = failures.pause("default/demo", When::Backoff);
+//! assert!(first < second);
+//! // An invalid object is tried again when somebody changes it.
+//! assert_eq!(failures.pause("default/demo", When::OnChange), None);
+//! ```
 
 pub mod client;
 pub mod controller;

@@ -12,6 +12,16 @@
 //! - [`upgrade`]: the order of an upgrade
 //! - [`desired`]: the objects of a Cluster with a topology
 //! - [`names`]: names of the objects, and the labels and annotations of topologies
+//!
+//! ```
+//! use serde_json::json;
+//! use topology::template::Template;
+//!
+//! let template = Template::parse("{{ .cluster.name | upper }}-{{ .random }}")?;
+//! let data = json!({"cluster": {"name": "demo"}, "random": "x1"});
+//! assert_eq!(template.render(&data)?, "DEMO-x1");
+//! # Ok::<(), topology::template::TemplateError>(())
+//! ```
 
 pub mod builtin;
 pub mod class;
