@@ -5,7 +5,7 @@
 //!   reconcile  fetch, plan (deployer: pure), apply, status
 //!   rendered   desired objects, kept until their inputs change
 //!   releases   work on a cloud within its release, or in the phases of an upgrade
-//!   record     the release and these phases in the status (pure)
+//!   record     the release and the phases in the status (pure)
 //!   operations  backups, restores and rotations: which one is next, and its status
 //!   schedules  operations that are made at times of the day
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's

@@ -18,7 +18,7 @@ use crate::view::Seen;
 /// The longest message in a status, in bytes.
 const LONGEST: usize = 2000;
 
-/// An operation that is carried out.
+/// Operation in progress.
 pub(crate) struct Running {
     pub(crate) object: OpenStackOperation,
     pub(crate) stages: Stages,
@@ -72,7 +72,7 @@ fn unfinished(seen: &Seen, cloud: &str) -> Vec<OpenStackOperation> {
     all
 }
 
-/// Next [`OpenStackOperation`] on a cloud of these steps, or the reason of the wait; `None` without one.
+/// Next [`OpenStackOperation`] on a cloud of the steps, or the reason of the wait; `None` without one.
 pub(crate) fn next(
     seen: &Seen,
     cloud: &Cloud,
@@ -111,7 +111,7 @@ pub(crate) fn first(seen: &Seen, cloud: &str) -> Option<String> {
     unfinished(seen, cloud).iter().find_map(words)
 }
 
-/// The newest backup of a cloud that was made, and when.
+/// Newest backup of a cloud, and its time.
 pub(crate) fn last_backup(seen: &Seen, cloud: &str) -> Option<(String, String)> {
     let done = seen.operations.iter().filter(|it| {
         it["spec"]["openstack"] == cloud
@@ -128,7 +128,7 @@ pub(crate) fn last_backup(seen: &Seen, cloud: &str) -> Option<(String, String)> 
     done.filter_map(text).max().map(|(time, name)| (name, time))
 }
 
-/// The phase that was written down last.
+/// Last recorded phase.
 pub(crate) fn recorded(object: &OpenStackOperation) -> Option<Phase> {
     Phase::named(&object.status.as_ref()?.steps.last()?.name)
 }

@@ -137,7 +137,7 @@ impl<'a> Port<'a> {
         answers
     }
 
-    /// Answers on these connections. A busy program answers one request after another.
+    /// Answers on the connections. A busy program answers one request after another.
     async fn answers(
         &self,
         connections: Vec<Connection>,

@@ -189,7 +189,7 @@ impl Work {
         }
     }
 
-    /// Last recorded phase of this upgrade.
+    /// Last recorded phase of the upgrade.
     fn begun(&self, recorded: Recorded) -> Phase {
         let ours = match self {
             Self::Upgrade { to, .. } => recorded.to == Some(*to),
@@ -299,7 +299,7 @@ impl Running {
 /// Checks that an upgrade changes nothing but the release.
 ///
 /// # Errors
-/// Fields that exist in the new release alone.
+/// Fields of the new release alone.
 fn only_the_release(object: &OpenStack, from: Release) -> Result<(), String> {
     let document = serde_json::to_value(object).unwrap_or_default();
     let later = upgrade::unknown_before(&document, from);

@@ -47,14 +47,14 @@ impl Kind {
         Kind::OpenStackMachine,
     ];
 
-    /// [`Kind`] of this name in this group.
+    /// [`Kind`] of a name in a group.
     pub fn of(group: &str, name: &str) -> Self {
         let known = Self::ALL.into_iter();
         let mut known = known.filter(|kind| kind.as_str() == name && kind.group() == group);
         known.next().unwrap_or(Kind::Other)
     }
 
-    /// [`Kind`] of this name, in any group.
+    /// [`Kind`] of a name, in any group.
     pub fn of_name(name: &str) -> Self {
         let mut known = Self::ALL.into_iter().filter(|kind| kind.as_str() == name);
         known.next().unwrap_or(Kind::Other)

@@ -32,12 +32,12 @@ pub(super) enum Common<'a> {
     Owner(&'a str),
 }
 
-/// The places of objects by the hash of what they have in common. What is found is compared again.
+/// Places of objects by the hash of a common property. Matches are compared again.
 #[derive(Clone, Debug, Default)]
 struct Index(HashMap<u64, Vec<usize>>);
 
 impl Items {
-    /// The objects that may have one of these in common, in order, each once.
+    /// Objects that may have one of the properties, in order, each once.
     pub(super) fn with<'a>(
         &'a self,
         common: &[Common<'_>],

@@ -11,7 +11,7 @@ pub struct Reference {
     /// Positions of objects by the hash of a [`Common`] property. Found objects are compared again, since hashes
     /// collide.
     pub group: String,
-    /// [`Item`]s that may have one of these properties in common, in order, each once.
+    /// [`Item`]s that may have one of the properties, in order, each once.
     pub kind: String,
     /// Name.
     pub name: String,
@@ -35,7 +35,7 @@ impl Reference {
     }
 }
 
-/// Role of the object that a field refers to.
+/// Role of the object in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// `infrastructureRef` of a Cluster, Machine or MachinePool.
@@ -126,7 +126,7 @@ impl Snapshot {
         candidates.filter(move |item| item.kind == kind && item.is_owned_by(owner))
     }
 
-    /// The objects of this name.
+    /// Objects of the name.
     pub fn named<'a, 'b>(
         &'a self,
         namespace: &'b str,
