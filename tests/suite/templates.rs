@@ -44,6 +44,7 @@ pub(crate) async fn generate(home: &Path, cloud: &TestCloud, source: &[&str]) ->
     manifests
 }
 
+/// Brings a template up; one with our group in a version before v1beta1 is converted first.
 async fn comes_up(version: &str, template: &str) {
     let Some(released) = released() else { return };
     let template = released.join(version).join(template);
@@ -55,7 +56,16 @@ async fn comes_up(version: &str, template: &str) {
     let source = ["--from", template.to_str().unwrap()];
     let manifests = generate(home.path(), &cloud, &source).await;
     let file = home.path().join("x.yaml");
+    let is_older = manifests.contains("infrastructure.cluster.x-k8s.io/v1alpha");
     std::fs::write(&file, manifests).unwrap();
+    if is_older {
+        let convert = ["convert", "x.yaml"];
+        let output = ferrostack(home.path()).args(convert).output().await;
+        let (converted, errors) = texts(&output);
+        assert!(output.status.success(), "{errors}");
+        assert!(!converted.contains("v1alpha"), "{converted}");
+        std::fs::write(&file, converted).unwrap();
+    }
     let args = [
         "--cloud",
         "simulated",
@@ -66,6 +76,43 @@ async fn comes_up(version: &str, template: &str) {
     let mut up = Up::start(home.path(), &args, &cloud.variables());
     up.ready().await;
     assert_eq!(up.ended().await, Some(0), "{}", up.story());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1alpha4_is_converted_and_comes_up() {
+    comes_up(
+        "capo-v0.5.3",
+        "cluster-template-external-cloud-provider.yaml",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1alpha5_is_converted_and_comes_up() {
+    comes_up(
+        "capo-v0.6.4",
+        "cluster-template-external-cloud-provider.yaml",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1alpha6_is_converted_and_comes_up() {
+    comes_up(
+        "capo-v0.7.2",
+        "cluster-template-external-cloud-provider.yaml",
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_with_our_group_in_v1alpha7_is_converted_and_comes_up() {
+    comes_up("capo-v0.9.0", "cluster-template.yaml").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_for_flatcar_in_v1alpha7_is_converted_and_comes_up() {
+    comes_up("capo-v0.9.0", "cluster-template-flatcar.yaml").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
