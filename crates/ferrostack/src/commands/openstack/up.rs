@@ -243,8 +243,16 @@ async fn of_a_release_for_new_ones(api: &Api<OpenStack>, asked: &Asked) -> anyho
 /// The existing cloud.
 async fn alone(api: &Api<OpenStack>, namespace: &str) -> anyhow::Result<()> {
     let there = api.list(&ListParams::default().limit(1)).await;
-    let there = there.with_context(|| format!("cannot list clouds in namespace {namespace}"))?;
-    if let Some(cloud) = there.items.first() {
+    let there = match there {
+        Ok(there) => there.items,
+        // A cluster that never had a cloud has no such kind. Over a connection that looks like an object that is not there.
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot list clouds in namespace {namespace}"));
+        }
+    };
+    if let Some(cloud) = there.first() {
         bail!(
             "namespace {namespace} has the cloud {} already, and each needs a namespace for itself: give the new one another metadata.namespace",
             cloud.name_any()

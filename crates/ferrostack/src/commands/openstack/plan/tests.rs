@@ -391,6 +391,22 @@ async fn a_change_that_apply_refuses_is_refused_by_the_plan_and_nothing_is_writt
 }
 
 #[tokio::test]
+async fn a_cluster_that_never_had_a_cloud_refuses_no_plan() {
+    // What a connection makes of the page for a kind that is not there.
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": "answers 404 Not Found, without a Status of Kubernetes", "reason": "NotFound", "code": 404});
+    let body = status.to_string();
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        let body = kube::client::Body::from(body.clone().into_bytes());
+        let answer = http::Response::builder().status(404).body(body).unwrap();
+        std::future::ready(Ok::<_, kube::Error>(answer))
+    });
+    let client = Client::new(service, "default");
+    let new = asked("release: \"2026.1\"\n");
+    up::judged(&client, &new).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_cloud_that_is_being_deleted_takes_no_parameters() {
     let server = ApiServer::open(apiserver::Options::default())
         .await
