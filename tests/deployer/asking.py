@@ -48,6 +48,8 @@ class Cloud:
         found = {it["type"]: end["url"].rstrip("/") for it in token["catalog"] for end in it["endpoints"] if end["interface"] == "public"}
         self.urls |= {name: found[name] for name in ("compute", "placement")}
         self.urls |= {name: found[name].removesuffix(version) + version for name, version in (("network", "/v2.0"), ("image", "/v2"))}
+        if "volumev3" in found:
+            self.urls["volume"] = found["volumev3"]
         host = found["compute"].split("//")[1].split(":")[0]
         self.urls |= {"dashboard": f"https://{host}", "console": f"https://{host}:6080"}
 
@@ -129,6 +131,8 @@ class Reads:
     def __init__(self, cloud, more):
         get = lambda service, path: (service, lambda: cloud.ask(service, "GET", path))
         every = {**READS, **more, "project": ("identity", f"/projects/{cloud.project}")}
+        if "volume" in cloud.urls:
+            every |= {"volumes": ("volume", "/volumes/detail")}
         self.every = [("token", "identity", cloud.issue)] + [(name, *get(*it)) for name, it in every.items()]
         self.turns = itertools.cycle(self.every)
 
