@@ -79,9 +79,8 @@ subport() {
     holds "a user added a subport" '(.trunk[0].sub_ports | length) == 1'
 }
 
-# Servers that Nova fails for want of room go to the next place of the list. Not among the scenarios yet: the lists of Nova have no
-# fault of such a server (docs/reference/not-built.md).
-later_no_room() {
+# Servers that Nova fails for want of room go to the next place of the list.
+scenario_no_room() {
     on admin flavor create "$NAME-huge" --vcpus 1 --ram 64 --disk 9000000 >/dev/null
     make_simple_cluster room <<X
 managedSubnets: [{cidr: 10.6.0.0/24}]

@@ -31,6 +31,7 @@ use crate::machine::desired::desired;
 use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs;
 use crate::machine::pooled::Given;
+use crate::machine::status::fault_message;
 use crate::problem::Problem;
 use crate::recheck::in_lists_of_now;
 use crate::words::doing;
@@ -366,9 +367,7 @@ fn state(server: &Server) -> (bool, Reason, String) {
         }
         "ACTIVE" => (true, Reason::Ready, String::new()),
         "ERROR" => {
-            let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
-            let why = fault.filter(|text| !text.is_empty());
-            let why = why.unwrap_or("Nova gives no reason").trim_end_matches('.');
+            let why = fault_message(server);
             let text = format!(
                 "server {id} is in ERROR: {why}. Delete it (openstack server delete {id}) and another one is created"
             );

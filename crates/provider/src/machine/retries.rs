@@ -115,12 +115,11 @@ async fn report(
     let (instance, now) = (next.status.get_or_insert_default(), work.ctx.now());
     instance.instance_id = Some(server.id.clone());
     instance.instance_state = Some(server.status.clone());
-    let fault = server.fault.as_ref().map(|fault| fault.message.as_str());
     let text = format!(
         "server {} is in ERROR: {}. Nothing was made of it: it is deleted, and another one follows{} after {} s ({} failed \
          so far)",
         server.id,
-        fault.unwrap_or_default().trim_end_matches('.'),
+        status::fault_message(server),
         place.words(),
         failed.pause().as_secs(),
         failed.failed

@@ -142,15 +142,21 @@ pub(crate) fn server(object: &mut OpenStackMachine, server: &Server, now: Timest
 
 /// Reason why a [`Server`] is in ERROR, with the message of Nova, and what to do.
 pub(crate) fn fault(server: &Server, kind: &str) -> String {
-    let why = match &server.fault {
-        Some(fault) if !fault.message.is_empty() => fault.message.as_str(),
-        _ => "Nova gives no reason",
-    };
     format!(
         "server {} is in ERROR: {}. Delete the {kind} to get another server",
         server.id,
-        why.trim_end_matches('.')
+        fault_message(server)
     )
+}
+
+/// Message of Nova about a [`Server`] in ERROR, without the full stop and the space that it may end with.
+pub(crate) fn fault_message(server: &Server) -> &str {
+    let fault = server.fault.as_ref();
+    let message = fault.map_or("", |fault| fault.message.as_str());
+    match message.trim_end_matches(['.', ' ']) {
+        "" => "Nova gives no reason",
+        message => message,
+    }
 }
 
 /// Addresses as in the Go provider: by network, IPv4 first, then the name of the server.
