@@ -11,7 +11,7 @@ pub use create::{
     MemberUpdate, MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 pub use resource::{
-    AdditionalVip, LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool,
-    Provider, Reference, SessionPersistence,
+    AdditionalVip, LbFlavor, LbZone, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor,
+    Pool, Provider, Reference, SessionPersistence,
 };
 pub use status::{ListenerStatus, LoadBalancerStatus, MemberStatus, PoolStatus};

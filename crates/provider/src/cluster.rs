@@ -17,6 +17,7 @@ pub mod rules;
 mod status;
 pub mod subnet_pools;
 mod teardown;
+pub mod zonal;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -215,7 +216,7 @@ impl Context {
     /// [`Desired`] state, without health monitors that the driver of the load balancer has refused.
     fn served<'d>(&self, desired: &'d Desired, observed: &Observed) -> Cow<'d, Desired> {
         let is_refused = |known: &Arc<LoadBalancer>| self.unmonitored.has(&known.id);
-        if !observed.balancer().is_some_and(is_refused) {
+        if !observed.balancers.iter().any(is_refused) {
             return Cow::Borrowed(desired);
         }
         let mut served = desired.clone();
@@ -238,8 +239,12 @@ async fn kinds(cloud: &Cloud, object: &OpenStackCluster) -> Vec<Kind> {
     kinds.extend(placement::is_used(object).then_some(Kind::ServerGroups));
     kinds.extend(subnet_pools::are_asked_for(object).then_some(Kind::SubnetPools));
     if let Some(balancer) = balancer {
-        let is_asked = balancer.provider.is_some() || known.is_none();
+        let has_zones = !balancer.availability_zone_subnets.is_empty();
+        let lacks_zone = zonal::lacks_one(balancer, object.status.as_ref());
+        let is_new = lacks_zone || !has_zones && known.is_none();
+        let is_asked = balancer.provider.is_some() || is_new;
         kinds.extend(is_asked.then_some(Kind::Providers));
+        kinds.extend(lacks_zone.then_some(Kind::LbZones));
         kinds.extend(balancer.flavor.is_some().then_some(Kind::LbFlavors));
     }
     kinds

@@ -161,6 +161,9 @@ fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
     ];
     let groups = groups.into_iter().flatten().map(|group| &group.id);
     let balancer = status.api_server_managed_load_balancer.as_ref();
+    let balancer = balancer
+        .into_iter()
+        .chain(&status.api_server_load_balancers);
     let balancer = balancer.filter(|_| balancer_spec(spec).is_some());
     let all = network.map(|id| (Collection::Network, id));
     let all = all.into_iter();
@@ -175,13 +178,18 @@ fn resources(object: &OpenStackCluster) -> Vec<(Collection, &str)> {
 /// Names of the resources of one cluster.
 struct Named {
     names: Vec<String>,
-    description: Option<String>,
+    descriptions: Vec<String>,
 }
 
 impl Named {
     fn of(object: &OpenStackCluster) -> Self {
         let cluster = of_cluster(object);
         let names = cluster.map(|cluster| Names::new(&namespace(object), cluster));
+        let zones = balancer_spec(&object.spec).into_iter();
+        let zones = zones.flat_map(|balancer| &balancer.availability_zone_subnets);
+        let of_zones =
+            zones.filter_map(|zone| Some(names.as_ref()?.in_zone(&zone.availability_zone)));
+        let of_zones: Vec<_> = of_zones.collect();
         let groups = [
             ManagedGroup::Bastion,
             ManagedGroup::ControlPlane,
@@ -191,9 +199,14 @@ impl Named {
             let groups = groups.iter().map(|role| names.group(*role));
             groups.chain([names.network(), names.balancer()])
         });
+        let all = all.chain(of_zones.iter().map(Names::balancer));
         Self {
             names: all.collect(),
-            description: names.as_ref().map(Names::description),
+            descriptions: names
+                .iter()
+                .chain(&of_zones)
+                .map(Names::description)
+                .collect(),
         }
     }
 
@@ -212,7 +225,7 @@ impl Named {
         let mark = Mark::in_description(item.description())?;
         let described = |text: &String| mark.description(text) == item.description();
         let is_named = self.names.iter().any(|name| name == item.name())
-            || self.description.as_ref().is_some_and(described);
+            || self.descriptions.iter().any(described);
         (is_named && mark.machine.is_none()).then_some(mark)
     }
 

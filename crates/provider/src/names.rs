@@ -9,6 +9,8 @@ use crate::family::Family;
 pub struct Names {
     full: String,
     cluster: String,
+    /// The zone of a load balancer, where each has one.
+    zone: Option<String>,
 }
 
 impl Names {
@@ -17,6 +19,15 @@ impl Names {
         Self {
             full: format!("{namespace}-{name}"),
             cluster: name.to_owned(),
+            zone: None,
+        }
+    }
+
+    /// The names for the load balancer of an availability zone.
+    pub(crate) fn in_zone(&self, zone: &str) -> Self {
+        Self {
+            zone: Some(zone.to_owned()),
+            ..self.clone()
         }
     }
 
@@ -35,12 +46,15 @@ impl Names {
 
     /// The name of the load balancer of the API server.
     pub fn balancer(&self) -> String {
-        format!("{}-kubeapi", self.network())
+        match &self.zone {
+            Some(zone) => format!("{}-{zone}-kubeapi", self.network()),
+            None => format!("{}-kubeapi", self.network()),
+        }
     }
 
-    /// The name of listener, pool and monitor for `port`.
+    /// The name of listener, pool and monitor for `port`, in each zone the same.
     pub fn listener(&self, port: u16) -> String {
-        format!("{}-{port}", self.balancer())
+        format!("{}-kubeapi-{port}", self.network())
     }
 
     /// The name of the member for a machine in the pool for `port`.
@@ -70,10 +84,13 @@ impl Names {
 
     /// The description of the resources of the cluster.
     pub fn description(&self) -> String {
-        format!(
-            "Created by cluster-api-provider-openstack cluster {}",
-            self.full
-        )
+        let full = &self.full;
+        let text = format!("Created by cluster-api-provider-openstack cluster {full}");
+        match &self.zone {
+            // At the beginning, since long descriptions are cut.
+            Some(zone) => format!("{ZONE}{zone}: {text}"),
+            None => text,
+        }
     }
 
     /// The description of the ports of a machine, without the namespace as in the Go provider.
@@ -83,6 +100,23 @@ impl Names {
             self.cluster
         )
     }
+}
+
+/// The beginning of the description of what a load balancer of an availability zone consists of.
+const ZONE: &str = "Availability zone ";
+
+/// The availability zone of a load balancer or floating IP with this description.
+pub(crate) fn zone_of(description: &str) -> Option<&str> {
+    parts(description).map(|(zone, _)| zone)
+}
+
+/// A description without the availability zone at its beginning.
+pub fn without_zone(description: &str) -> &str {
+    parts(description).map_or(description, |(_, rest)| rest)
+}
+
+fn parts(description: &str) -> Option<(&str, &str)> {
+    description.strip_prefix(ZONE)?.split_once(": ")
 }
 
 /// The name of a role in the names of resources.

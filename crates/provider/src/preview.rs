@@ -177,6 +177,20 @@ pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
 fn of_step(step: &ClusterStep, desired: &OfCluster, preview: &mut Preview) {
     let names = &desired.names;
     let (name, resource) = match step {
+        ClusterStep::InZone(zone, inner) => {
+            let Some(own) = desired.zone(zone) else {
+                return;
+            };
+            let mut of_zone = Preview::default();
+            of_step(inner, &desired.in_zone(own), &mut of_zone);
+            preview.need(&of_zone.needs);
+            let writes = of_zone.writes.into_iter().map(|write| Write {
+                step: step.to_string(),
+                ..write
+            });
+            preview.writes.extend(writes);
+            return;
+        }
         // A tag belongs to what is created.
         ClusterStep::TagCreated(_) => return,
         ClusterStep::CreateNetwork => (names.network(), Some("network/network")),

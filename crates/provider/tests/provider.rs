@@ -9,6 +9,9 @@ mod world;
 #[path = "provider/adoption.rs"]
 mod adoption;
 
+#[path = "provider/balancers.rs"]
+mod balancers;
+
 #[path = "provider/bastion.rs"]
 mod bastion;
 

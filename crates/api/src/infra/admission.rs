@@ -7,6 +7,7 @@ mod formats;
 mod identity;
 mod mutability;
 mod subnets;
+mod zones;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -8,12 +8,13 @@ mod port;
 mod template;
 
 pub use cluster::{
-    AllocationPool, ApiServer, Bastion, BastionStatus, ControlPlaneEndpoint, DefaultRule,
-    DefaultRuleName, Direction, EtherType, ExternalRouterIp, FailureDomain, FailureDomainSubnets,
-    Ipv6Mode, LoadBalancer, LoadBalancerMonitor, LoadBalancerStatus, ManagedGroup, ManagedNetwork,
-    ManagedRouter, ManagedSecurityGroups, NetworkStatus, NetworkStatusWithSubnets,
-    OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus, RouterStatus,
-    SecurityGroupRule, SecurityGroupStatus, Subnet, SubnetSpec,
+    AllocationPool, ApiServer, AvailabilityZoneSubnet, Bastion, BastionStatus,
+    ControlPlaneEndpoint, DefaultRule, DefaultRuleName, Direction, EtherType, ExternalRouterIp,
+    FailureDomain, FailureDomainSubnets, Ipv6Mode, LoadBalancer, LoadBalancerMonitor,
+    LoadBalancerStatus, ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups,
+    NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
+    OpenStackClusterStatus, RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet,
+    SubnetSpec,
 };
 pub use machine::{
     AdditionalBlockDevice, BlockDeviceStorage, BlockDeviceVolume, FloatingIpPoolRef, HintType,

@@ -219,6 +219,7 @@ async fn view(inventory: &Inventory) -> openstack::Result<Arc<View>> {
             Kind::Monitors,
             Kind::Providers,
             Kind::LbFlavors,
+            Kind::LbZones,
         ]);
     }
     inventory.view(&kinds, SLOW).await

@@ -11,7 +11,7 @@ use super::{Inner, Stored};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup, ServerQuery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::image::{Image, ImageQuery};
-use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Monitor, Pool, Provider};
+use crate::loadbalancer::{LbFlavor, LbZone, Listener, LoadBalancer, Monitor, Pool, Provider};
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, SubnetPool, Trunk,
 };
@@ -97,6 +97,11 @@ fetch! {
     Monitor: |inner| balanced!(inner, monitors);
     Provider: |inner| inner.polling.load_balancer().providers().await;
     LbFlavor: |inner| inner.polling.load_balancer().flavors().await;
+    LbZone: |inner| match inner.polling.load_balancer().availability_zones().await {
+        // An Octavia that is older than zones.
+        Err(error) if error.is_absent() => Ok(Vec::new()),
+        result => result,
+    };
     Volume: |inner| inner.polling.volume().list().await;
     Snapshot: |inner| inner.polling.volume().snapshots().await;
     Backup: |inner| match inner.polling.volume().backups().await {

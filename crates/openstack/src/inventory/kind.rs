@@ -12,7 +12,9 @@ use super::{Inner, Stored};
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
 use crate::error::Result;
 use crate::image::Image;
-use crate::loadbalancer::{LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider};
+use crate::loadbalancer::{
+    LbFlavor, LbZone, Listener, LoadBalancer, Member, Monitor, Pool, Provider,
+};
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, Subnet, SubnetPool, Trunk,
 };
@@ -173,6 +175,8 @@ kinds! {
     Providers providers Provider, Slow;
     /// Flavors of load balancers.
     LbFlavors lb_flavors LbFlavor, Slow;
+    /// Availability zones of load balancers; none where Octavia is older than these. The id is the name.
+    LbZones lb_zones LbZone, Slow;
     /// Quotas; the id is `service/resource`, for example `network/port`.
     Quotas quotas Quota, Slow;
     /// Quotas of volumes, of which no other service is asked; the id is the resource, for example `gigabytes`.

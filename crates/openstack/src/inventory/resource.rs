@@ -6,7 +6,7 @@ use super::Kind;
 use crate::compute::{AvailabilityZone, Flavor, Server, ServerGroup};
 use crate::image::Image;
 use crate::loadbalancer::{
-    LbFlavor, Listener, LoadBalancer, Member, Monitor, Pool, Provider, Reference,
+    LbFlavor, LbZone, Listener, LoadBalancer, Member, Monitor, Pool, Provider, Reference,
 };
 use crate::network::{
     Extension, FloatingIp, Network, Port, Router, SecurityGroup, SecurityGroupRule, Subnet,
@@ -285,6 +285,16 @@ impl Resource for FloatingIp {
 
 impl Resource for AvailabilityZone {
     const KIND: Kind = Kind::Zones;
+    fn id(&self) -> &str {
+        &self.name
+    }
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Resource for LbZone {
+    const KIND: Kind = Kind::LbZones;
     fn id(&self) -> &str {
         &self.name
     }

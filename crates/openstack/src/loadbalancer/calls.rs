@@ -10,7 +10,7 @@ use super::create::{
     MemberUpdate, MonitorCreate, MonitorUpdate, PoolCreate, PoolUpdate,
 };
 use super::resource::{
-    LbFlavor, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider,
+    LbFlavor, LbZone, Listener, LoadBalancer, LoadBalancerQuota, Member, Monitor, Pool, Provider,
 };
 use super::status::LoadBalancerStatus;
 use crate::call::Call;
@@ -392,6 +392,19 @@ impl LoadBalancing {
             .list(
                 Call::list(Service::LoadBalancer, "/lbaas/flavors", &[]),
                 "flavors",
+            )
+            .await
+    }
+
+    /// Returns the availability zones (API 2.14).
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn availability_zones(&self) -> Result<Vec<LbZone>> {
+        self.session
+            .list(
+                Call::list(Service::LoadBalancer, "/lbaas/availabilityzones", &[]),
+                "availability_zones",
             )
             .await
     }

@@ -318,6 +318,16 @@ pub struct LbFlavor {
     pub enabled: bool,
 }
 
+/// Availability zone of load balancers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LbZone {
+    /// Name, which is the id.
+    pub name: String,
+    /// False if the zone is disabled.
+    pub enabled: bool,
+}
+
 /// Octavia's quota; a negative limit means no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

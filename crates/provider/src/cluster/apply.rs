@@ -174,7 +174,11 @@ impl Work<'_> {
     /// user.
     async fn goes_without(&self, step: &Step, request: &Request, error: &openstack::Error) -> bool {
         let is_refused = error.status().is_some_and(|status| status.as_u16() == 501);
-        let (true, Step::ChangeBalancer(Action::CreateMonitor, _)) = (is_refused, step) else {
+        let inner = match step {
+            Step::InZone(_, inner) => inner.as_ref(),
+            step => step,
+        };
+        let (true, Step::ChangeBalancer(Action::CreateMonitor, _)) = (is_refused, inner) else {
             return false;
         };
         let Request::ChangeBalancer { balancer, .. } = request else {

@@ -223,6 +223,7 @@ pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Ve
         }
         Network::Existing { subnets, .. } => subnets
             .iter()
+            .chain(&desired.zone_subnets)
             .filter_map(|id| {
                 observed
                     .view

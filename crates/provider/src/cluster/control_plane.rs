@@ -80,6 +80,7 @@ pub(crate) fn running(
         address: address.ip_address.clone(),
         port_id: port.id.clone(),
         subnet_id: address.subnet_id.clone(),
+        zone: server.availability_zone.clone(),
     })
 }
 

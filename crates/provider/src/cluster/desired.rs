@@ -50,6 +50,10 @@ pub struct Desired {
     pub control_plane: Vec<ControlPlaneMachine>,
     /// Subnets of failure domains, if any.
     pub zone_subnets: Vec<String>,
+    /// The load balancers of zones; with these, `balancer` and `floating_ip` say what each of them is to be.
+    pub zones: Vec<ZoneBalancer>,
+    /// True if the load balancer of each zone leads to the machines of all.
+    pub crosses_zones: bool,
 }
 
 /// The network of a cluster.
@@ -136,6 +140,21 @@ pub struct Balancer {
     pub monitor: Option<Monitor>,
 }
 
+/// The load balancer of a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneBalancer {
+    /// The availability zone.
+    pub zone: String,
+    /// The network of its address.
+    pub network: String,
+    /// The subnet of its address.
+    pub subnet: String,
+    /// The family of its address.
+    pub family: Family,
+    /// True if Octavia places it in the zone; OVN has no place for load balancers.
+    pub is_placed: bool,
+}
+
 /// A driver of Octavia.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
@@ -190,6 +209,45 @@ pub struct ControlPlaneMachine {
     pub port_id: String,
     /// The subnet of the address.
     pub subnet_id: String,
+    /// The availability zone of the server; empty if Nova does not tell.
+    pub zone: String,
+}
+
+impl Desired {
+    /// The desired state of the load balancer of a zone.
+    pub(crate) fn in_zone(&self, own: &ZoneBalancer) -> Self {
+        let mut desired = self.clone();
+        desired.names = self.names.in_zone(&own.zone);
+        desired.zones = Vec::new();
+        if let Some(balancer) = &mut desired.balancer {
+            balancer.network = Some((own.network.clone(), Some(own.subnet.clone())));
+            balancer.availability_zone = own.is_placed.then(|| own.zone.clone());
+            balancer.address = None;
+        }
+        if own.family == Family::Six {
+            desired.floating_ip = None;
+        }
+        desired.control_plane = self.machines_of(&own.zone);
+        desired
+    }
+
+    /// The machines behind the load balancer of a zone. One whose zone has no load balancer is behind all; and all are
+    /// behind one whose zone has no machine: it would take connections to nobody.
+    fn machines_of(&self, zone: &str) -> Vec<ControlPlaneMachine> {
+        let all = &self.control_plane;
+        let is_listed = |name: &str| self.zones.iter().any(|it| it.zone == name);
+        let is_here =
+            |machine: &&ControlPlaneMachine| machine.zone == zone || !is_listed(&machine.zone);
+        if self.crosses_zones || !all.iter().any(|machine| is_here(&machine)) {
+            return all.clone();
+        }
+        all.iter().filter(is_here).cloned().collect()
+    }
+
+    /// The load balancer of the zone with this name.
+    pub(crate) fn zone(&self, name: &str) -> Option<&ZoneBalancer> {
+        self.zones.iter().find(|it| it.zone == name)
+    }
 }
 
 /// Computes the [`Desired`] state from spec and [`Facts`].
@@ -223,6 +281,8 @@ pub fn desired(spec: &OpenStackClusterSpec, facts: &Facts) -> Desired {
         floating_ip: floating_ip(spec, facts),
         control_plane: facts.control_plane.clone(),
         zone_subnets: facts.zone_subnets.clone(),
+        zones: facts.zones.clone(),
+        crosses_zones: balancer_spec(spec).and_then(|it| it.allow_cross_az_members) == Some(true),
     }
 }
 

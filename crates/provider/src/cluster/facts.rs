@@ -8,10 +8,13 @@ use openstack::network::FixedIp;
 use openstack::{Kind, View};
 
 use super::address::{self, Use};
-use super::desired::{ControlPlaneMachine, Driver, balancer_spec, is_ipv6, wants_floating_ip};
+use super::desired::{
+    ControlPlaneMachine, Driver, ZoneBalancer, balancer_spec, is_ipv6, wants_floating_ip,
+};
 use super::observed::Observed;
 use super::rules::Remote;
 use super::subnet_pools::{self, SubnetPools};
+use super::zonal;
 use crate::family::Family;
 use crate::identity::Mark;
 use crate::names::Names;
@@ -41,6 +44,8 @@ pub struct Facts {
     pub subnet_pools: SubnetPools,
     /// The subnets of failure domains.
     pub zone_subnets: Vec<String>,
+    /// The load balancers of zones.
+    pub zones: Vec<ZoneBalancer>,
     /// The existing router, if the spec selects one.
     pub router: Option<String>,
     /// The addresses of the managed router on the external network.
@@ -152,6 +157,7 @@ pub fn facts(
         subnets,
         subnet_ranges,
         zone_subnets,
+        zones: Vec::new(),
         subnet_pools,
         router,
         router_addresses,
@@ -300,6 +306,9 @@ fn unknown<'a>(
 /// subnets of IPv6 alone.
 fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) -> bool {
     let ranges = &facts.subnet_ranges;
+    if !facts.zones.is_empty() {
+        return facts.zones.iter().all(|it| it.family == Family::Six);
+    }
     if balancer_spec(spec).is_none() {
         return !ranges.is_empty() && ranges.iter().all(is_six);
     }
@@ -532,6 +541,9 @@ fn balancer(
         Some(param) => Some(any_network(view, param).map_err(not_found("network"))?),
         None => None,
     };
+    let of_zones = network.as_ref().or(facts.network.as_ref());
+    let of_zones = of_zones.map(String::as_str);
+    facts.zones = zonal::resolved(spec, observed, of_zones, facts.balancer_driver)?;
     facts.balancer_network = match (network, wanted.subnets.first()) {
         (network, Some(param)) => {
             let subnet = resolve::subnet(view, param, network.as_deref())

@@ -1,6 +1,6 @@
 //! The observed state of a cluster in the cloud.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::infra::v1beta2::{ManagedGroup, OpenStackCluster};
@@ -14,7 +14,7 @@ use openstack::volume::Volume;
 use super::rules::Referents;
 use crate::family::Family;
 use crate::identity::{Identity, Mark};
-use crate::names::Names;
+use crate::names::{Names, zone_of};
 
 /// Resources referred to by an [`OpenStackCluster`]. Of two resources with the same mark, the one referred to stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct Known {
     pub ids: BTreeSet<String>,
     /// The host of the API endpoint.
     pub host: Option<String>,
+    /// Availability zones of load balancers by id, and of floating IPs by address.
+    pub zones: BTreeMap<String, String>,
 }
 
 impl Known {
@@ -39,10 +41,18 @@ impl Known {
         ids.extend(status.bastion_security_group.map(|group| group.id));
         let balancer = status.api_server_managed_load_balancer;
         ids.extend(balancer.map(|balancer| balancer.id));
+        let mut zones = BTreeMap::new();
+        for balancer in status.api_server_load_balancers {
+            let zone = balancer.availability_zone.unwrap_or_default();
+            zones.extend(balancer.ip.map(|ip| (ip, zone.clone())));
+            zones.insert(balancer.id.clone(), zone);
+            ids.insert(balancer.id);
+        }
         let endpoint = object.spec.control_plane_endpoint.as_ref();
         Self {
             ids,
             host: endpoint.and_then(|endpoint| endpoint.host.clone()),
+            zones,
         }
     }
 }
@@ -75,6 +85,8 @@ pub struct Observed {
     pub volumes: Vec<Arc<Volume>>,
     /// Server groups of roles.
     pub server_groups: Vec<Arc<ServerGroup>>,
+    /// Availability zones in the status, see [`Known::zones`].
+    pub zones: BTreeMap<String, String>,
     /// The whole view.
     pub view: Arc<View>,
 }
@@ -108,6 +120,7 @@ impl Observed {
             routers: ours.of(&view.routers, |it| known.ids.contains(&it.id)),
             groups: ours.of(&view.security_groups, |it| known.ids.contains(&it.id)),
             balancers: ours.of(&view.load_balancers, |it| known.ids.contains(&it.id)),
+            zones: known.zones.clone(),
             floating_ips,
             bastion_ips,
             ports: ours.of(&view.ports, |_| false),
@@ -277,6 +290,22 @@ impl Observed {
             all.extend(ips.map(|ip| ip.floating_ip_address.clone()));
         }
         all
+    }
+
+    /// The observed state with load balancers and floating IPs of one zone, or with those of none.
+    pub(crate) fn in_zone(&self, zone: Option<&str>) -> Self {
+        let mut observed = self.clone();
+        let is_there = |description: &str, key: &str| self.zone(description, key) == zone;
+        let balancers = &mut observed.balancers;
+        balancers.retain(|it| is_there(&it.description, &it.id));
+        let ips = &mut observed.floating_ips;
+        ips.retain(|it| is_there(&it.description, &it.floating_ip_address));
+        observed
+    }
+
+    /// Availability zone of a load balancer or floating IP: by the description, or else by id or address in the status.
+    pub(crate) fn zone<'a>(&'a self, description: &'a str, key: &str) -> Option<&'a str> {
+        zone_of(description).or_else(|| self.zones.get(key).map(String::as_str))
     }
 
     /// [`Identity`] of the other cluster for which a resource was created, if any.

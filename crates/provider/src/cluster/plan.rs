@@ -7,6 +7,7 @@
 mod deletion;
 mod held;
 mod surplus;
+mod zonal;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,6 +44,8 @@ pub enum Step {
     CreateRules(ManagedGroup),
     DeleteRule(String),
     CreateBalancer,
+    /// A step for the load balancer of an availability zone.
+    InZone(String, Box<Step>),
     /// Changes the part of the load balancer for this port.
     ChangeBalancer(Action, u16),
     CreateFloatingIp,
@@ -84,6 +87,7 @@ impl Step {
     /// [`Type`] of the condition that reports the success of this step.
     pub fn about(&self) -> Type {
         match self {
+            Step::InZone(_, step) => step.about(),
             Step::CreateNetwork
             | Step::UpdateNetwork(_)
             | Step::CreateSubnet(_)
@@ -131,6 +135,7 @@ impl Step {
             Step::CreateServerGroup(_) => "CreateServerGroup",
             Step::DeleteServerGroup(_) => "DeleteServerGroup",
             Step::CreateBalancer => "CreateLoadBalancer",
+            Step::InZone(_, step) => return step.event(),
             Step::ChangeBalancer(action, _) => balancer::event(*action),
             Step::CreateFloatingIp => "CreateFloatingIP",
             Step::AssociateFloatingIp => "AssociateFloatingIP",
@@ -177,6 +182,7 @@ impl fmt::Display for Step {
             }
             Step::DeleteServerGroup(id) => write!(f, "delete server group {id}"),
             Step::CreateBalancer => f.write_str("create the load balancer of the API server"),
+            Step::InZone(zone, step) => write!(f, "{step} in zone {zone}"),
             Step::ChangeBalancer(action, port) => {
                 write!(f, "{} for port {port}", balancer::words(*action))
             }
@@ -262,11 +268,22 @@ pub fn plan(desired: &Desired, observed: &Observed) -> Plan {
     router(desired, observed, &mut plan);
     groups(desired, observed, &mut plan);
     server_groups(desired, observed, &mut plan);
-    balancer(desired, observed, &mut plan);
-    floating_ip(desired, observed, &mut plan);
-    members(desired, observed, &mut plan);
+    match desired.zones.is_empty() {
+        true => {
+            endpoint(desired, observed, &mut plan);
+            surplus::balancers(observed, &mut plan);
+        }
+        false => zonal::plan(desired, observed, &mut plan),
+    }
     surplus::others(desired, observed, &mut plan);
     plan
+}
+
+/// Adds the steps of a load balancer with its floating IP and members, or of the floating IP alone.
+fn endpoint(desired: &Desired, observed: &Observed, plan: &mut Plan) {
+    balancer(desired, observed, plan);
+    floating_ip(desired, observed, plan);
+    members(desired, observed, plan);
 }
 
 fn network(desired: &Desired, observed: &Observed, plan: &mut Plan) {

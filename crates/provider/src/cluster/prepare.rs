@@ -1,7 +1,7 @@
 //! Identity of an [`OpenStackCluster`] and its finalizer, stored before anything is created.
 
 use api::conditions::{Reason, Type};
-use api::infra::v1beta2::{OpenStackCluster, OpenStackMachine};
+use api::infra::v1beta2::{OpenStackCluster, OpenStackClusterStatus, OpenStackMachine};
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use openstack::{Kind, View};
@@ -106,7 +106,11 @@ async fn recovered(
         Kind::FloatingIps,
     ];
     let status = object.status.as_ref();
-    if status.is_some_and(|status| status.api_server_managed_load_balancer.is_some()) {
+    let has_balancer = |status: &OpenStackClusterStatus| {
+        status.api_server_managed_load_balancer.is_some()
+            || !status.api_server_load_balancers.is_empty()
+    };
+    if status.is_some_and(has_balancer) {
         kinds.push(Kind::LoadBalancers);
     }
     let view = cloud.inventory.view(&kinds, FRESH).await;

@@ -79,6 +79,13 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
     if let Some(request) = deletion(step, observed) {
         return Some(request);
     }
+    if let Step::InZone(zone, step) = step {
+        let (own, observed) = (desired.zone(zone)?, observed.in_zone(Some(zone)));
+        return request(step, &desired.in_zone(own), &observed);
+    }
+    // The other steps are for what has no zone.
+    let of_none = (!desired.zones.is_empty()).then(|| observed.in_zone(None));
+    let observed = of_none.as_ref().unwrap_or(observed);
     let names = &desired.names;
     let description = desired.mark.description(&names.description());
     Some(match step {

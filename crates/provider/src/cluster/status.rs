@@ -15,7 +15,7 @@ use super::desired::{Desired, Network, Router, api_port, balancer_spec};
 use super::facts::Facts;
 use super::observed::Observed;
 use super::plan::{Plan, Wait};
-use super::{balancer, request};
+use super::{balancer, request, zonal};
 use crate::family::Family;
 use crate::problem::Problem;
 
@@ -56,7 +56,9 @@ pub(crate) fn endpoint(
             .and_then(|api_server| api_server.fixed_ip.clone())
     };
     let host = known.or_else(|| {
-        if desired.floating_ip.is_some() {
+        if !desired.zones.is_empty() {
+            None
+        } else if desired.floating_ip.is_some() {
             request::floating_ip(desired, observed).map(|ip| ip.floating_ip_address.clone())
         } else if desired.balancer.is_some() {
             observed
@@ -100,6 +102,12 @@ pub(crate) fn unusable_cidrs(
     desired: &Desired,
     observed: &Observed,
 ) -> Option<Problem> {
+    if !desired.zones.is_empty() {
+        return desired.zones.iter().find_map(|own| {
+            let observed = observed.in_zone(Some(&own.zone));
+            unusable_cidrs(spec, &desired.in_zone(own), &observed)
+        });
+    }
     if !balancer::ignored_cidrs(desired, observed).is_empty() {
         let message = "apiServer.managedLoadBalancer.allowedCIDRs: Octavia's driver ovn has no allowed CIDRs, so that \
                        everybody may connect. It passes the addresses of clients on: remove the CIDRs and narrow the rule for \
@@ -197,7 +205,11 @@ pub(crate) fn resources(
     status.control_plane_security_group = group(ManagedGroup::ControlPlane);
     status.worker_security_group = group(ManagedGroup::Worker);
     status.bastion_security_group = group(ManagedGroup::Bastion);
-    status.api_server_managed_load_balancer = balancer(desired, observed);
+    status.api_server_managed_load_balancer = match desired.zones.is_empty() {
+        true => balancer(desired, observed),
+        false => balancer(desired, &observed.in_zone(None)),
+    };
+    status.api_server_load_balancers = of_zones(desired, observed);
     status.failure_domains = failure_domains(object, observed);
 }
 
@@ -277,7 +289,22 @@ fn balancer(desired: &Desired, observed: &Observed) -> Option<LoadBalancerStatus
         tags: known.tags.clone(),
         load_balancer_network: network
             .map(|network| with_subnets(network, &subnet.into_iter().collect::<Vec<_>>())),
+        ..LoadBalancerStatus::default()
     })
+}
+
+/// The load balancers of zones that exist.
+fn of_zones(desired: &Desired, observed: &Observed) -> Vec<LoadBalancerStatus> {
+    let all = desired.zones.iter().filter_map(|own| {
+        let observed = observed.in_zone(Some(&own.zone));
+        let operating = observed.balancer()?.operating_status.clone();
+        Some(LoadBalancerStatus {
+            availability_zone: Some(own.zone.clone()),
+            operating_status: Some(operating).filter(|status| !status.is_empty()),
+            ..balancer(&desired.in_zone(own), &observed)?
+        })
+    });
+    all.collect()
 }
 
 /// [`FailureDomain`]s for the availability zones, computed in each reconcile: unlike in the Go provider, edits of the
@@ -379,6 +406,7 @@ pub(crate) fn verdicts(
     // Machines need the network, the groups and the address of the API, but not a working load balancer: it becomes
     // active while the first machine boots. With zones that do not exist, they would be created in others.
     let ready_for_machines = has_endpoint
+        && zonal::has_addresses(spec, status)
         && stopped.is_none()
         && unusable.is_none_or(|problem| problem.about != Type::Ready)
         && plan

@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use testbed::Kind;
 
+use crate::balancers::octavia;
 use crate::ownership::{OTHER, delete, make, raw, release, second_tenant};
 use crate::world::{World, eventually, listed};
 
@@ -157,6 +158,7 @@ async fn project(world: &World) -> Project {
 /// Cluster `demo` with a control plane machine that has all there is, and a second tenant with a cluster of its own.
 async fn owner() -> Owner {
     let world = World::start().await;
+    octavia(&world, &["az1"]).await;
     let compute = Service::Compute;
     let group = json!({"server_group": {"name": "demo-group", "policy": "soft-anti-affinity"}});
     let group = world

@@ -16,14 +16,14 @@ use crate::world::{World, eventually};
 
 const RANGES: [&str; 4] = ["10.7.0.0/24", "10.7.1.0/24", "10.7.2.0/24", "10.7.3.0/24"];
 
-async fn post(world: &World, path: &str, body: Value) -> String {
+pub(crate) async fn post(world: &World, path: &str, body: Value) -> String {
     let answer = world.request(Service::Network, "POST", path, body).await;
     let (_, item) = answer.as_object().unwrap().iter().next().unwrap();
     item["id"].as_str().unwrap().to_owned()
 }
 
 /// A network of others with four subnets, named by their third number.
-async fn network(world: &World) -> String {
+pub(crate) async fn network(world: &World) -> String {
     let network = post(world, "/networks", json!({"network": {"name": "theirs"}})).await;
     for (index, range) in RANGES.iter().enumerate() {
         let subnet = json!({"network_id": network, "ip_version": 4, "cidr": range, "name": format!("s{index}")});
@@ -32,7 +32,7 @@ async fn network(world: &World) -> String {
     network
 }
 
-fn named(name: &str) -> Value {
+pub(crate) fn named(name: &str) -> Value {
     json!({"filter": {"name": name}})
 }
 
@@ -47,7 +47,7 @@ async fn cluster(world: &World, subnets: Value) {
 }
 
 /// Creates a machine in a failure domain.
-async fn machine(
+pub(crate) async fn machine(
     world: &World,
     name: &str,
     control_plane: bool,
@@ -167,6 +167,26 @@ async fn machines_have_their_ports_on_the_subnets_of_their_failure_domains() {
     world.delete::<OpenStackCluster>("demo").await;
     world.gone::<OpenStackCluster>("demo").await;
     assert_eq!((world.count("subnet"), world.count("loadbalancer")), (4, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn allowed_cidrs_contain_the_subnets_of_failure_domains() {
+    let world = World::start().await;
+    network(&world).await;
+    cluster(&world, json!([named("s0")])).await;
+    let cidrs = json!({"allowedCIDRs": ["192.0.2.0/24"]});
+    let change = json!({"spec": {"apiServer": {"managedLoadBalancer": cidrs}}});
+    world.merge::<OpenStackCluster>("demo", change).await;
+    eventually("the allowed CIDRs", || async {
+        let listeners = world.cloud.world().borrow().listeners.clone();
+        let mut found: Vec<_> = listeners.iter().flat_map(|it| &it.allowed_cidrs).collect();
+        found.sort();
+        let expected = [&RANGES[..3], &["192.0.2.0/24"]].concat();
+        (found == expected)
+            .then_some(())
+            .ok_or(format!("{found:?}"))
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]

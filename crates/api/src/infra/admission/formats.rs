@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipnet::IpNet;
 
-use super::subnets;
+use super::{subnets, zones};
 use crate::change::FieldError;
 use crate::infra::v1alpha1::OpenStackFloatingIPPoolSpec;
 use crate::infra::v1beta2::{
@@ -47,6 +47,7 @@ pub(super) fn cluster(spec: &OpenStackClusterSpec, path: &str, errors: &mut Erro
     tags(&spec.tags, path, errors);
     subnets::managed(&spec.managed_subnets, path, errors);
     subnets::of_failure_domains(spec, path, errors);
+    zones::balancers(spec, path, errors);
     if let Some(api_server) = &spec.api_server {
         endpoint(api_server, &format!("{path}.apiServer"), errors);
     }

@@ -54,6 +54,14 @@ const CLUSTER: Table = &[
     ("apiServer.floatingIP", Rule::If(the_load_balancers_ip)),
     ("apiServer.managedLoadBalancer.allowedCIDRs", Rule::Freely),
     ("apiServer.managedLoadBalancer.monitor", Rule::Freely),
+    (
+        "apiServer.managedLoadBalancer.availabilityZoneSubnets",
+        Rule::If(zones_with_their_subnets),
+    ),
+    (
+        "apiServer.managedLoadBalancer.allowCrossAZLoadBalancerMembers",
+        Rule::Freely,
+    ),
     ("managedSecurityGroups", Rule::If(not_taken_away)),
     ("controlPlaneEndpoint", Rule::If(while_host_is_unset)),
     ("controlPlaneAvailabilityZones", Rule::Freely),
@@ -400,6 +408,29 @@ fn the_load_balancers_ip(change: &Change<'_>) -> Result<(), String> {
     Err("can only be changed to the load balancer's address in \
          status.apiServerManagedLoadBalancer.ip"
         .to_owned())
+}
+
+/// Accepts zones that come and go, while one of several stays, with the subnet that it has.
+fn zones_with_their_subnets(change: &Change<'_>) -> Result<(), String> {
+    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (old, new) = (list(change.old), list(change.new));
+    if new.is_empty() {
+        let why = "the last zone cannot be removed: the endpoint leads to its load balancer";
+        return Err(why.to_owned());
+    }
+    let zone = |entry: &Value| entry.get("availabilityZone").cloned();
+    for entry in &new {
+        let same = old.iter().find(|known| zone(known) == zone(entry));
+        if same.is_some_and(|known| known.get("subnet") != entry.get("subnet")) {
+            let name = zone(entry).unwrap_or_default();
+            let name = name.as_str().unwrap_or_default();
+            return Err(format!(
+                "the subnet of zone {name} cannot be changed: remove the zone, and add it again when its load balancer is \
+                 gone"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn not_taken_away(change: &Change<'_>) -> Result<(), String> {

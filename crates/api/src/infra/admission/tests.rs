@@ -48,6 +48,22 @@ fn changing_with(status: Value, before: Value, after: Value) -> Vec<String> {
     problems(&cluster(after), Some(&old))
 }
 
+fn zones(names: &[&str], subnet: &str) -> Value {
+    let zone = |name: &&str| json!({"availabilityZone": name, "subnet": {"id": subnet}});
+    let all: Vec<_> = names.iter().map(zone).collect();
+    json!({"availabilityZoneSubnets": all})
+}
+
+#[test]
+fn zones_of_load_balancers_come_and_go_but_for_the_last_one_and_keep_their_subnets() {
+    let balancer = |value: Value| json!({"apiServer": {"managedLoadBalancer": value}});
+    let one = balancer(zones(&["az1"], POOL));
+    let path = "spec.apiServer.managedLoadBalancer.availabilityZoneSubnets";
+    assert_eq!(changing(one.clone(), balancer(json!({}))), [path]);
+    let moved = balancer(zones(&["az1"], "0f52c9a1-4a51-4c43-8a51-4e38a2b21a73"));
+    assert_eq!(changing(one, moved), [path]);
+}
+
 #[test]
 fn mutable_fields_of_a_cluster_change_freely() {
     let groups = |rules: Value| {
@@ -61,6 +77,11 @@ fn mutable_fields_of_a_cluster_change_freely() {
         (
             json!({}),
             json!({"failureDomainSubnets": [{"failureDomain": "az1", "subnets": [{"id": POOL}]}]}),
+        ),
+        (balancer(json!({})), balancer(zones(&["az1", "az2"], POOL))),
+        (
+            balancer(zones(&["az1", "az2"], POOL)),
+            balancer(zones(&["az2"], POOL)),
         ),
         (
             json!({"managedSubnets": [{"cidr": "10.0.0.0/24"}]}),

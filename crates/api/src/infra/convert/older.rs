@@ -143,6 +143,8 @@ const CLUSTER_7: &[Move] = &[
     New("disableExternalNetwork"),
     New("primarySubnet"),
     New("failureDomainSubnets"),
+    New("apiServerLoadBalancer.availabilityZoneSubnets"),
+    New("apiServerLoadBalancer.allowCrossAZLoadBalancerMembers"),
     Joint {
         old: "cloudName, identityRef",
         new: "identityRef",
@@ -285,6 +287,9 @@ const CLUSTER_STATUS_7: &[Move] = &[
     New("conditions"),
     New("initialization"),
     New("apiServerLoadBalancer.loadBalancerNetwork"),
+    New("apiServerLoadBalancer.availabilityZone"),
+    New("apiServerLoadBalancer.operatingStatus"),
+    New("apiServerLoadBalancers"),
     New("bastion.resolved"),
     New("bastion.resources"),
     Old("bastionSecurityGroup.rules"),

@@ -185,6 +185,14 @@ fn api_server() -> impl Strategy<Value = two::ApiServer> {
             enabled,
             additional_ports,
             allowed_cidrs,
+            allow_cross_az_members: subnet.is_some().then_some(true),
+            availability_zone_subnets: subnet
+                .iter()
+                .map(|subnet| two::AvailabilityZoneSubnet {
+                    availability_zone: "az1".to_owned(),
+                    subnet: subnet.clone(),
+                })
+                .collect(),
             subnets: subnet.into_iter().collect(),
             ..Default::default()
         },

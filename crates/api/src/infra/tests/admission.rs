@@ -37,6 +37,7 @@ fn examples() -> Vec<(&'static str, Value)> {
         spec
     };
     let port = |ports: Value| ("OpenStackMachine", machine(json!({"ports": ports})));
+    let zones = json!([{"availabilityZone": "az1", "subnet": {"id": POOL}}]);
     let mut all = vec![
         subnet(json!({"cidr": "10.0.0.0"})),
         (
@@ -66,6 +67,17 @@ fn examples() -> Vec<(&'static str, Value)> {
         server(json!({"floatingIP": "x"})),
         balancer(json!({"allowedCIDRs": ["x"]})),
         balancer(json!({"additionalPorts": [70000]})),
+        balancer(json!({"allowCrossAZLoadBalancerMembers": true})),
+        balancer(
+            json!({"availabilityZoneSubnets": [{"availabilityZone": "a:b", "subnet": {"id": POOL}}]}),
+        ),
+        balancer(json!({"availabilityZone": "az1", "availabilityZoneSubnets": zones})),
+        balancer(json!({"subnets": [{"id": POOL}], "availabilityZoneSubnets": zones})),
+        (
+            "OpenStackCluster",
+            json!({"controlPlaneEndpoint": {"host": "192.0.2.1", "port": 6443},
+                "apiServer": {"managedLoadBalancer": {"availabilityZoneSubnets": zones}}}),
+        ),
         balancer(json!({"additionalPorts": [6443]})),
         (
             "OpenStackCluster",

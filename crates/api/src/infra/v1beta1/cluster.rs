@@ -256,6 +256,10 @@ pub struct OpenStackClusterStatus {
     /// The load balancer of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server_load_balancer: Option<LoadBalancerStatus>,
+    /// Load balancers of availability zones: `controlPlaneEndpoint` is a name for their addresses.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_server_load_balancers: Vec<LoadBalancerStatus>,
     /// Availability zones by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failure_domains: BTreeMap<String, FailureDomain>,

@@ -347,6 +347,30 @@ pub struct LoadBalancer {
     /// The health monitor of the members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor: Option<LoadBalancerMonitor>,
+    /// Availability zones with a load balancer of their own, each with the subnet of its address; a single load balancer when
+    /// empty. The host of `controlPlaneEndpoint` is a DNS name with the addresses of all.
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["availabilityZone"]))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub availability_zone_subnets: Vec<AvailabilityZoneSubnet>,
+    /// True if each of them leads to the machines of all zones; else to those of its zone as long as that has some.
+    #[serde(rename = "allowCrossAZLoadBalancerMembers")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_cross_az_members: Option<bool>,
+}
+
+/// Load balancer of an availability zone ([`LoadBalancer::availability_zone_subnets`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AvailabilityZoneSubnet {
+    /// The availability zone, of Octavia and of Nova.
+    #[schemars(length(min = 1, max = 64))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(!default, !skip_serializing_if)]
+    pub availability_zone: String,
+    /// The subnet of the address.
+    #[serde(default)]
+    #[schemars(!default)]
+    pub subnet: SubnetParam,
 }
 
 impl Default for LoadBalancer {
@@ -361,6 +385,8 @@ impl Default for LoadBalancer {
             availability_zone: None,
             flavor: None,
             monitor: None,
+            availability_zone_subnets: Vec::new(),
+            allow_cross_az_members: None,
         }
     }
 }
@@ -587,6 +613,10 @@ pub struct OpenStackClusterStatus {
     /// The load balancer of the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_server_managed_load_balancer: Option<LoadBalancerStatus>,
+    /// Load balancers of availability zones: `controlPlaneEndpoint` is a name for their addresses.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub api_server_load_balancers: Vec<LoadBalancerStatus>,
     /// Availability zones, sorted by name.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -723,6 +753,14 @@ pub struct LoadBalancerStatus {
     /// The network of its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer_network: Option<NetworkStatusWithSubnets>,
+    /// Availability zone, if each has a load balancer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
+    pub availability_zone: Option<String>,
+    /// Operating status in Octavia, which is that of the members: `ONLINE`, `DEGRADED`, `ERROR`, `NO_MONITOR`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given::text")]
+    pub operating_status: Option<String>,
 }
 
 /// An availability zone that machines can be spread over.

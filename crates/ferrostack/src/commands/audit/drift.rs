@@ -30,6 +30,10 @@ pub(super) fn ids(object: &Value) -> Vec<(Form, String)> {
         Some((*form, id.to_owned()))
     });
     let mut ids: Vec<_> = fields.collect();
+    let of_zones = object.pointer("/status/apiServerLoadBalancers");
+    let of_zones = of_zones.and_then(Value::as_array).into_iter().flatten();
+    let of_zones = of_zones.filter_map(|balancer| balancer["id"].as_str());
+    ids.extend(of_zones.map(|id| (Form::LoadBalancer, id.to_owned())));
     let server = text("/spec/providerID").and_then(|it| it.strip_prefix("openstack://"));
     let server = server.and_then(|it| it.rsplit('/').next());
     ids.extend(server.map(|id| (Form::Server, id.to_owned())));

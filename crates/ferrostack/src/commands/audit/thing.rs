@@ -6,6 +6,7 @@ use std::time::Duration;
 use openstack::inventory::{Inventory, Resource};
 use openstack::{ErrorKind, Kind, Service, View};
 use provider::identity::{Identity, Mark};
+use provider::names::without_zone;
 use serde::Serialize;
 
 use crate::commands::csi::orphans::{Form as Storage, Thing as Stored};
@@ -190,7 +191,8 @@ fn services(description: &str, tags: &[String]) -> Option<Claim> {
 /// Description of a name or description as given by this program or the Go programs.
 fn named(form: Form, name: &str, description: &str) -> Option<&'static str> {
     let begins = |start: &str| name.starts_with(start);
-    if description.starts_with("Created by cluster-api-provider-openstack cluster ") {
+    let created = without_zone(description);
+    if created.starts_with("Created by cluster-api-provider-openstack cluster ") {
         return Some("its description is that of a resource of a cluster");
     }
     match form {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use api::conditions::Type;
 use api::infra::v1beta2::ManagedGroup;
 use load_balancing::Status;
+use openstack::loadbalancer::LoadBalancer;
 
 use super::{Plan, Step, Wait, held};
 use crate::cluster::desired::Desired;
@@ -31,25 +32,30 @@ pub(super) fn routers(observed: &Observed, steps: &mut Vec<Step>) {
 
 /// Deletes all other surplus resources.
 pub(super) fn others(desired: &Desired, observed: &Observed, plan: &mut Plan) {
-    balancers(observed, plan);
     groups(desired, observed, &mut plan.steps);
     networks(observed, &mut plan.steps);
 }
 
-fn balancers(observed: &Observed, plan: &mut Plan) {
-    for balancer in observed.balancers.iter().skip(1) {
-        match balancer.provisioning_status.as_str() {
-            _ if Status::of(balancer).can_be_deleted() => {
-                plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
-            }
-            status => {
-                let id = &balancer.id;
-                let message = format!("waiting for surplus load balancer {id}, which is {status}");
-                plan.waits.push(Wait {
-                    serves: true,
-                    ..Wait::new(Type::APIEndpointReady, message)
-                });
-            }
+/// Surplus load balancers.
+pub(super) fn balancers(observed: &Observed, plan: &mut Plan) {
+    for surplus in observed.balancers.iter().skip(1) {
+        balancer(surplus, plan);
+    }
+}
+
+/// A surplus load balancer.
+pub(super) fn balancer(surplus: &LoadBalancer, plan: &mut Plan) {
+    match surplus.provisioning_status.as_str() {
+        _ if Status::of(surplus).can_be_deleted() => {
+            plan.steps.push(Step::DeleteBalancer(surplus.id.clone()));
+        }
+        status => {
+            let id = &surplus.id;
+            let message = format!("waiting for surplus load balancer {id}, which is {status}");
+            plan.waits.push(Wait {
+                serves: true,
+                ..Wait::new(Type::APIEndpointReady, message)
+            });
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod model;
 mod others;
+mod zonal;
 
 use std::collections::BTreeSet;
 
@@ -282,6 +283,7 @@ fn may_follow(before: &Value, after: &Value) -> bool {
 fn machines(count: usize) -> Vec<ControlPlaneMachine> {
     (0..count)
         .map(|i| ControlPlaneMachine {
+            zone: String::new(),
             name: format!("cp-{i}"),
             address: format!("10.6.0.1{i}"),
             port_id: format!("cp-port-{i}"),

@@ -204,6 +204,8 @@ impl Owner {
             "bastionSecurityGroup": {"name": "g", "id": self.group}});
         let of_balancer = json!({"apiServerManagedLoadBalancer": {"name": "lb", "id": self.balancer,
             "ip": self.ip, "internalIP": self.vip}});
+        let of_zones = json!({"apiServerLoadBalancers": [{"name": "lb", "id": self.balancer,
+            "ip": self.ip, "internalIP": self.vip, "availabilityZone": "az1"}]});
         let of_bastion = json!({"bastion": {"id": self.server, "name": "cp-0", "sshKeyName": "demo-key",
             "floatingIP": self.ip, "resources": {"ports": [{"id": self.port}]}}});
         let marks = [format!("ferrostack:cluster={}", self.of_cluster)];
@@ -261,6 +263,17 @@ impl Owner {
                 inside(
                     json!({"network": id(&self.network), "subnets": [id(&self.subnet)],
                     "failureDomainSubnets": [{"failureDomain": "nova", "subnets": [id(&self.subnet)]}]}),
+                ),
+                Ready,
+            ),
+            cell(
+                "subnet",
+                "managedLoadBalancer.availabilityZoneSubnets",
+                inside(
+                    json!({"network": id(&self.network), "subnets": [id(&self.subnet)],
+                    "controlPlaneEndpoint": {"host": "api.example.com", "port": 6443},
+                    "apiServer": {"managedLoadBalancer": {"availabilityZoneSubnets": [
+                        {"availabilityZone": "az1", "subnet": id(&self.subnet)}]}}}),
                 ),
                 Ready,
             ),
@@ -366,6 +379,7 @@ impl Owner {
                 "status.apiServerManagedLoadBalancer",
                 of_balancer.clone(),
             ),
+            ("load balancer", "status.apiServerLoadBalancers", of_zones),
         ] {
             all.push(cell(what, field, with(status.clone()), unknown));
             all.push(late(what, field, with(status)));

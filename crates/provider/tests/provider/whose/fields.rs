@@ -136,8 +136,14 @@ const OF_CLUSTERS: &[Exception] = &[
     (
         "written only",
         &[
+            "status.apiServerLoadBalancers.allowedCIDRs",
+            "status.apiServerLoadBalancers.loadBalancerNetwork",
+            "status.apiServerLoadBalancers.operatingStatus",
+            "status.apiServerLoadBalancers.tags",
             "status.apiServerManagedLoadBalancer.allowedCIDRs",
+            "status.apiServerManagedLoadBalancer.availabilityZone",
             "status.apiServerManagedLoadBalancer.loadBalancerNetwork",
+            "status.apiServerManagedLoadBalancer.operatingStatus",
             "status.apiServerManagedLoadBalancer.tags",
             "status.conditions",
             "status.externalNetwork",

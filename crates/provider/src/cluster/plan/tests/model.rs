@@ -30,6 +30,14 @@ fn pools() -> [net::SubnetPool; 2] {
     ]
 }
 
+/// Octavia's zones.
+fn zones() -> [lb::LbZone; 3] {
+    ["az1", "az2", "off"].map(|name| lb::LbZone {
+        name: name.into(),
+        enabled: name != "off",
+    })
+}
+
 /// A cloud that executes each request at once, except that load balancers are pending until the next [`Model::tick`].
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
@@ -105,6 +113,7 @@ impl Model {
             floating_ips: table(&self.ips),
             subnet_pools: table(&pools()),
             server_groups: table(&self.server_groups),
+            lb_zones: table(&zones()),
             extensions: Arc::new(Table::of(extensions)),
             ..View::default()
         }))
