@@ -1,8 +1,9 @@
-//! The page of the driver names tests that are there.
+//! The page of the driver, and the record of defects of the Go driver, name tests that are there.
 
 use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../../../../docs/guides/cinder-csi.md");
+const DEFECTS: &str = include_str!("../../../../docs/project/runs/go-csi-driver.md");
 const CODE: [&str; 7] = [
     "crates/cloud-conf",
     "crates/csi",
@@ -36,8 +37,11 @@ fn each_defect_of_the_go_driver_and_each_bad_input_has_a_test_that_is_there() {
         read(&repository().join(directory), &mut code);
     }
     let mut count = 0;
-    for title in ["\n## Defects of the Go driver\n", "\n## Bad input\n"] {
-        let section = PAGE.split(title).nth(1).unwrap();
+    for (page, title) in [
+        (DEFECTS, "# Defects of the Go driver\n"),
+        (PAGE, "\n## Bad input\n"),
+    ] {
+        let section = page.split(title).nth(1).unwrap();
         let section = section.split("\n## ").next().unwrap();
         let rows = section.lines().filter(|line| line.starts_with("| "));
         for row in rows.skip(1) {
