@@ -203,6 +203,8 @@ fn rights() -> String {
             "vif_plug_linux_bridge_privileged",
             "CAP_NET_ADMIN".to_owned(),
         ),
+        // It tells how the node could attach a volume, also one of RBD, which QEMU attaches.
+        ("privsep_osbrick", "CAP_DAC_READ_SEARCH".to_owned()),
     ]
     .map(section)
     .join("\n")

@@ -150,6 +150,12 @@ fn guests_get_the_key_from_the_libvirt_of_their_node() {
         compute.contains(&format!("rbd_secret_uuid = {uuid}\n")),
         "{compute}"
     );
+    // The library that attaches volumes starts a helper, also for those of RBD; no image has sudo.
+    let rights = of("nova-compute-rights-", "60-rights.conf");
+    assert!(
+        rights.contains("[privsep_osbrick]\nhelper_command = privsep-helper "),
+        "{rights}"
+    );
     assert!(of("ceph-secret-", "secret.xml").contains(uuid));
     assert!(of("cinder-", "cinder.conf").contains(&format!("rbd_secret_uuid = {uuid}\n")));
 }
