@@ -2,13 +2,17 @@
 
 Each problem is one line: the field of the parameters, and what to do. What can be used is not changed.
 """
+import json
 import sys
+import time
 
 import rados
 
 CONFIGURATION = '/etc/ceph/ceph.conf'
 # Seconds for an answer of the monitors, and of the disks behind a pool.
 PATIENCE = '15'
+# The pool whose size is that of a hypervisor.
+SIZED = 'storage.guests.pool'
 # An object that no program uses; it is there for a moment.
 PROBE = 'ferrostack.probe'
 
@@ -26,7 +30,8 @@ def main(user, pools):
         return [f'storage.ceph.monitors: none of {cluster.conf_get("mon_host")} answers in {PATIENCE} s ({error}): they have to be '
                 'reachable from Pods']
     try:
-        return [problem for field, pool in pools if (problem := tried(cluster, user, field, pool))]
+        problems = [problem for field, pool in pools if (problem := tried(cluster, user, field, pool))]
+        return problems or [problem for field, pool in pools if field == SIZED and (problem := sized(cluster, field, pool))]
     finally:
         cluster.shutdown()
 
@@ -45,6 +50,20 @@ def tried(cluster, user, field, pool):
     except rados.Error as error:
         return f'{field}: the pool {pool} does not answer in {PATIENCE} s ({error}): `ceph health detail` tells why'
     return None
+
+
+def sized(cluster, field, pool):
+    """Why Nova would have no hypervisor: it asks for the size of the pool, which monitors have from a manager."""
+    question = json.dumps({'prefix': 'df', 'format': 'json'})
+    end = time.monotonic() + int(PATIENCE)
+    while True:
+        status, answer, error = cluster.mon_command(question, b'')
+        if status == 0 and any(it['name'] == pool for it in json.loads(answer)['pools']):
+            return None
+        if time.monotonic() > end:
+            return (f'{field}: the Ceph does not tell the size of the pool {pool} ({error or "ceph df has no line of it"}): '
+                    'it needs a manager that runs (`ceph mgr stat`)')
+        time.sleep(1)
 
 
 if __name__ == '__main__':

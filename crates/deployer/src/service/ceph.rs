@@ -141,3 +141,6 @@ log_to_stderr = true
 "
     )
 }
+
+#[cfg(test)]
+mod tests;
