@@ -120,9 +120,9 @@ pub(super) fn has_addresses(spec: &OpenStackClusterSpec, status: &OpenStackClust
         return true;
     };
     let is_whole = |known: &LoadBalancerStatus| {
-        let own = known.internal_ip.as_deref();
-        let is_enough = |own: &str| !wants_floating_ip(spec) || own.contains(':');
-        known.ip.is_some() || own.is_some_and(is_enough)
+        let internal = known.internal_ip.as_deref();
+        let is_enough = |address: &str| !wants_floating_ip(spec) || address.contains(':');
+        known.ip.is_some() || internal.is_some_and(is_enough)
     };
     let is_there = status.api_server_load_balancers.iter().all(is_whole);
     is_there && !lacks_one(given, Some(status))

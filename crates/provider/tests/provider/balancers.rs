@@ -169,8 +169,9 @@ async fn each_zone_has_a_load_balancer_that_leads_to_its_machines() {
     let number = |write: &str| writes.get(write).copied().unwrap_or_default();
     assert_eq!(number("POST /v2.0/lbaas/loadbalancers"), 2, "{writes:?}");
     assert_eq!(number("POST /v2.0/floatingips"), 2, "{writes:?}");
-    // Listener, pool and monitor come with the load balancer, the association with the floating IP.
-    assert_eq!(written(&world) - others, 4, "{writes:?}");
+    // Six for the groups, and three for each zone: listener, pool and monitor come with the load balancer, and the floating IP
+    // gets its tags.
+    assert_eq!(written(&world) - others, 6 + 2 * 3, "{writes:?}");
     // What one takes to nobody leads to all.
     machine(&world, "cp-0", true, Some("az1"), json!({})).await;
     world.machine_ready("cp-0").await;
