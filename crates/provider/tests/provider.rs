@@ -63,6 +63,9 @@ mod pools;
 #[path = "provider/drift.rs"]
 mod drift;
 
+#[path = "provider/faults.rs"]
+mod faults;
+
 #[path = "provider/families.rs"]
 mod families;
 

@@ -282,15 +282,21 @@ impl World {
 
     /// Creates Cluster `demo` and its OpenStackCluster, with `spec` merged into that of the default template.
     pub(crate) async fn cluster(&self, spec: Value) {
+        self.cluster_called("demo", spec).await;
+    }
+
+    /// The same with another name.
+    pub(crate) async fn cluster_called(&self, name: &str, spec: Value) {
         self.create(json!({
-            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": "demo"},
+            "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": {"name": name},
             "spec": {"infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
-                "kind": "OpenStackCluster", "name": "demo"}},
-        })).await;
-        let owner = self.owner("Cluster", "demo").await;
+                "kind": "OpenStackCluster", "name": name}},
+        }))
+        .await;
+        let owner = self.owner("Cluster", name).await;
         let mut object = json!({
             "apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "OpenStackCluster",
-            "metadata": {"name": "demo", "labels": {"cluster.x-k8s.io/cluster-name": "demo"},
+            "metadata": {"name": name, "labels": {"cluster.x-k8s.io/cluster-name": name},
                 "ownerReferences": [owner]},
             "spec": {
                 "identityRef": {"name": "demo-cloud-config", "cloudName": "simulated"},
@@ -313,7 +319,18 @@ impl World {
     /// Creates a Machine, its bootstrap data and its OpenStackMachine, with `spec` merged into that of the default
     /// template.
     pub(crate) async fn machine(&self, name: &str, control_plane: bool, spec: Value) {
-        let mut labels = json!({"cluster.x-k8s.io/cluster-name": "demo"});
+        self.machine_of("demo", name, control_plane, spec).await;
+    }
+
+    /// The same in another cluster.
+    pub(crate) async fn machine_of(
+        &self,
+        cluster: &str,
+        name: &str,
+        control_plane: bool,
+        spec: Value,
+    ) {
+        let mut labels = json!({"cluster.x-k8s.io/cluster-name": cluster});
         if control_plane {
             labels["cluster.x-k8s.io/control-plane"] = json!("");
         }
@@ -325,7 +342,7 @@ impl World {
         self.create(json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine",
             "metadata": {"name": name, "labels": labels},
-            "spec": {"clusterName": "demo", "bootstrap": {"dataSecretName": name},
+            "spec": {"clusterName": cluster, "bootstrap": {"dataSecretName": name},
                 "infrastructureRef": {"apiGroup": "infrastructure.cluster.x-k8s.io",
                     "kind": "OpenStackMachine", "name": name}},
         }))
