@@ -67,6 +67,7 @@ pub use self::store::OpenError;
 
 use self::base::Base;
 use self::clock::Clock;
+pub(crate) use self::compute::Host;
 pub(crate) use self::identity::Bootstrap;
 #[cfg(test)]
 use self::identity::code as identity_code;
@@ -76,7 +77,7 @@ use self::journal::Journal;
 use self::kind::Kind;
 use self::route::Routes;
 pub(crate) use self::service::Service;
-use self::settings::Settings;
+use self::settings::{ServerFault, Settings};
 use self::state::State;
 use self::store::Store;
 use crate::world::World;
@@ -243,6 +244,7 @@ impl Cloud {
             extensions: options.extensions.clone(),
             console: RwLock::new(None),
             server_faults: Mutex::new(Vec::new()),
+            migration_faults: Mutex::new(Vec::new()),
             guest_faults: Mutex::new(Vec::new()),
             volume_faults: Mutex::new(Vec::new()),
             changeable: RwLock::default(),
@@ -346,15 +348,56 @@ impl Cloud {
         core.commit().map(drop)
     }
 
-    /// Sends a request to Keystone as its first administrator, without faults and hooks. Returns status and body; 401
-    /// before a bootstrap.
+    /// Records the hosts whose nova-compute has reported; others are down from now on.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub(crate) fn hosts(&self, hosts: &[Host]) -> Result<(), OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        compute::register(&mut core.state, hosts);
+        core.commit().map(drop)
+    }
+
+    /// Puts a running server on a host, without a flavor and an image that the cloud has. Returns its id.
+    ///
+    /// # Errors
+    /// The change cannot be stored.
+    pub fn put_server(&self, name: &str, host: &str) -> Result<String, OpenError> {
+        let mut core = self.inner.core.lock();
+        core.state.begin(self.inner.clock.now());
+        let id = compute::put_server(&mut core.state, name, host);
+        core.commit()?;
+        Ok(id)
+    }
+
+    /// Makes the next migrations of servers with this prefix of the name fail with this message.
+    pub fn fail_migrations(&self, name_prefix: &str, message: &str, count: u64) {
+        let fault = ServerFault {
+            name_prefix: name_prefix.to_owned(),
+            message: message.to_owned(),
+            count,
+        };
+        self.inner.settings.migration_faults.lock().push(fault);
+    }
+
+    /// Sets the duration of live migrations.
+    pub fn set_live_migration(&self, duration: Duration) {
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let mut settings = self.inner.settings.changeable.write();
+        settings.live_migration_milliseconds = milliseconds;
+    }
+
+    /// Sends a request to a service as Keystone's first administrator, without faults and hooks. Returns status and
+    /// body; 401 before a bootstrap.
     pub(crate) fn asked(
         &self,
+        service: Service,
         method: &http::Method,
         path: &str,
         body: &serde_json::Value,
     ) -> (u16, serde_json::Value) {
-        dispatch::asked(self, method, path, body)
+        dispatch::asked(self, service, method, path, body)
     }
 
     /// Returns a clouds.yaml with `simulated` (member of project demo) and `simulated-admin` (administrator).

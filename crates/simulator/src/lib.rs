@@ -24,6 +24,7 @@
 //! ```
 
 pub mod cloud;
+mod disruption;
 pub mod etcd;
 pub mod guest;
 mod json;

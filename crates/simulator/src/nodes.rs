@@ -7,6 +7,7 @@
 //!   deployment   Deployments and ReplicaSets     stateful   StatefulSets
 //!   daemon       DaemonSets                      job        Jobs
 //!   scheduler    Pods to nodes, claims to volumes
+//!   disruption   the status of PodDisruptionBudgets
 //!   kubelet      Pods on nodes
 //!   faults       failures on request, of a test or of a ConfigMap
 //!   programs     the ports of Pods: RabbitMQ's management API, and the APIs of OpenStack
@@ -14,12 +15,13 @@
 //! ```
 //!
 //! Each of the controllers is a pure function from the world to writes; only this module sends them. Kinder than a real
-//! cluster: no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run out,
+//! cluster: an evicted Pod counts until it is gone, no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run out,
 //! and back-offs are short.
 
 mod client;
 mod daemon;
 mod deployment;
+mod disruption;
 pub mod faults;
 mod job;
 mod kubelet;
@@ -168,6 +170,7 @@ fn writes(world: &World, now: &mut Now<'_>) -> Vec<Write> {
     writes.extend(job::jobs(world, now));
     writes.extend(scheduler::schedule(world));
     writes.extend(kubelet::pods(world, now));
+    writes.extend(disruption::budgets(world));
     writes
 }
 

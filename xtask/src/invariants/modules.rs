@@ -21,7 +21,12 @@ const RULES: &[Rule] = &[
     Rule {
         within: "simulator::guest",
         of: "simulator",
-        only: &["simulator::etcd", "simulator::json", "simulator::world"],
+        only: &[
+            "simulator::disruption",
+            "simulator::etcd",
+            "simulator::json",
+            "simulator::world",
+        ],
     },
     Rule {
         within: "simulator::runner",

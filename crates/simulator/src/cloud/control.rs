@@ -88,6 +88,13 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             inner.settings.server_faults.lock().push(fault.clone());
             Ok(Reply::with(201, json!({"server_fault": fault})))
         }
+        ("POST", ["migration-faults"]) => {
+            let fault: ServerFault = serde_json::from_slice(body).map_err(|error| {
+                Fault::bad(format!("the migration fault is malformed: {error}"))
+            })?;
+            inner.settings.migration_faults.lock().push(fault.clone());
+            Ok(Reply::with(201, json!({"migration_fault": fault})))
+        }
         ("POST", ["guest-faults"]) => {
             let rule: GuestFaultRule = serde_json::from_slice(body)
                 .map_err(|error| Fault::bad(format!("the guest fault is malformed: {error}")))?;

@@ -88,8 +88,14 @@ pub(crate) async fn answer_of(
     openstack(cloud, base, &incoming, body).await
 }
 
-/// Answers a request to Keystone by its first administrator. See [`Cloud::asked`].
-pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) -> (u16, Value) {
+/// Answers a request to a service by Keystone's first administrator. See [`Cloud::asked`].
+pub(crate) fn asked(
+    cloud: &Cloud,
+    service: Service,
+    method: &Method,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
     let token = uuid::Uuid::new_v4().to_string();
     {
         let mut core = cloud.inner.core.lock();
@@ -102,24 +108,22 @@ pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) ->
     if let Ok(token) = HeaderValue::from_str(&token) {
         headers.insert("x-auth-token", token);
     }
+    let version = HeaderValue::from_static("compute 2.84");
+    headers.insert("openstack-api-version", version);
     let incoming = Incoming {
-        service: Service::Identity,
+        service,
         method: method.clone(),
         path: path.to_owned(),
         query: Query::parse(raw_query),
         raw_query,
         headers: &headers,
     };
-    let base = Base::one("http://keystone:5000");
+    let base = Base::one("http://simulated");
     let bytes = match body {
         Value::Null => Bytes::new(),
         body => Bytes::from(body.to_string()),
     };
-    let reply = match cloud
-        .inner
-        .routes
-        .find(Service::Identity, method, &incoming.path)
-    {
+    let reply = match cloud.inner.routes.find(service, method, &incoming.path) {
         Found::Route(route, parameters) => {
             transact(cloud, &base, &incoming, route, parameters, bytes).reply
         }
@@ -131,10 +135,14 @@ pub(crate) fn asked(cloud: &Cloud, method: &Method, path: &str, body: &Value) ->
         .remove(super::kind::Kind::Token, &identity::hashed(&token));
     core.state.commit();
     match reply {
-        Ok(reply) => (reply.status, reply.body.unwrap_or_default()),
+        Ok(reply) => {
+            let raw = reply.raw.map(|(_, text)| text);
+            let raw = raw.and_then(|text| serde_json::from_slice(&text).ok());
+            (reply.status, reply.body.or(raw).unwrap_or_default())
+        }
         Err(fault) => {
             let (status, request_id) = (fault.status, request_id());
-            let (_, text) = fault.render(Service::Identity, &request_id, true);
+            let (_, text) = fault.render(service, &request_id, true);
             (status, serde_json::from_slice(&text).unwrap_or_default())
         }
     }

@@ -47,6 +47,9 @@ kinds! {
     ServerGroup "server_group" ["project_id", "name"],
     Server "server" ["project_id", "name"],
     DeletedServer "deleted_server" ["project_id"],
+    ComputeHost "compute_host" [],
+    Migration "migration" ["instance_uuid"],
+    NetworkAgent "network_agent" [],
     Network "network" ["project_id", "name"],
     Subnet "subnet" ["project_id", "network_id", "subnetpool_id", "name"],
     SubnetPool "subnetpool" ["project_id", "address_scope_id", "name"],
@@ -100,6 +103,9 @@ impl Kind {
                 | Self::CatalogService
                 | Self::Endpoint
                 | Self::DeletedServer
+                | Self::ComputeHost
+                | Self::Migration
+                | Self::NetworkAgent
                 | Self::Quota
                 | Self::Message
                 | Self::Pending

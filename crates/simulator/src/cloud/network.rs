@@ -1,6 +1,7 @@
 //! Neutron v2.0 with ML2/OVN.
 
 mod address_scopes;
+mod agents;
 mod automatic;
 mod extensions;
 mod extra_routes;
@@ -40,5 +41,6 @@ pub(crate) fn routes(routes: &mut Routes) {
     trunks::routes(&mut table);
     tags::routes(&mut table);
     quotas::routes(&mut table);
+    agents::routes(&mut table);
     extensions::routes(&mut table);
 }

@@ -24,6 +24,7 @@ pub(crate) struct Settings {
     pub(crate) extensions: Vec<String>,
     pub(crate) console: parking_lot::RwLock<Option<Console>>,
     pub(crate) server_faults: parking_lot::Mutex<Vec<ServerFault>>,
+    pub(crate) migration_faults: parking_lot::Mutex<Vec<ServerFault>>,
     pub(crate) guest_faults: parking_lot::Mutex<Vec<GuestFaultRule>>,
     pub(crate) volume_faults: parking_lot::Mutex<Vec<VolumeFault>>,
     pub(crate) changeable: parking_lot::RwLock<Changeable>,
@@ -45,6 +46,8 @@ pub(crate) struct Changeable {
     pub(crate) snapshots_have_dependants: bool,
     /// Providers of Octavia, of `amphora`, `octavia` and `ovn`.
     pub(crate) enabled_provider_drivers: Vec<String>,
+    /// Duration of a live migration in milliseconds, besides the latency of every action.
+    pub(crate) live_migration_milliseconds: u64,
     /// Provider of a load balancer for which neither the request nor its flavor names one.
     pub(crate) default_provider_driver: String,
 }
@@ -57,6 +60,7 @@ impl Default for Changeable {
             cross_az_attach: true,
             snapshots_have_dependants: true,
             enabled_provider_drivers: vec!["amphora".to_owned(), "octavia".to_owned()],
+            live_migration_milliseconds: 0,
             default_provider_driver: "amphora".to_owned(),
         }
     }
@@ -112,7 +116,7 @@ pub(crate) struct VolumeFault {
     pub(crate) count: u64,
 }
 
-/// Failure of the builds of the next servers with this name prefix.
+/// Failure of the builds, or of the migrations, of the next servers with this name prefix.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServerFault {
@@ -166,19 +170,28 @@ impl Settings {
         Some(trouble)
     }
 
-    /// Consumes and returns the fault for a server with this name.
+    /// Consumes and returns the fault for the build of a server with this name.
     pub(crate) fn server_fault(&self, name: &str) -> Option<String> {
-        let mut faults = self.server_faults.lock();
-        let index = faults
-            .iter()
-            .position(|fault| name.starts_with(&fault.name_prefix))?;
-        let message = faults[index].message.clone();
-        faults[index].count = faults[index].count.saturating_sub(1);
-        if faults[index].count == 0 {
-            faults.remove(index);
-        }
-        Some(message)
+        consume(&mut self.server_faults.lock(), name)
     }
+
+    /// Consumes and returns the fault for the migration of a server with this name.
+    pub(crate) fn migration_fault(&self, name: &str) -> Option<String> {
+        consume(&mut self.migration_faults.lock(), name)
+    }
+}
+
+fn consume(faults: &mut Vec<ServerFault>, name: &str) -> Option<String> {
+    let index = faults
+        .iter()
+        .position(|fault| name.starts_with(&fault.name_prefix))?;
+    let fault = faults.get_mut(index)?;
+    let message = fault.message.clone();
+    fault.count = fault.count.saturating_sub(1);
+    if fault.count == 0 {
+        faults.remove(index);
+    }
+    Some(message)
 }
 
 /// Name of the one region.

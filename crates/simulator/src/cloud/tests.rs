@@ -14,6 +14,7 @@ mod identity;
 mod image;
 mod listing;
 mod machines;
+mod migrations;
 mod network;
 mod paging;
 mod properties;

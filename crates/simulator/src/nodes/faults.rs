@@ -41,6 +41,8 @@ pub struct Known {
     pub containers: BTreeMap<String, Ending>,
     /// Nodes whose machines are off.
     pub nodes: BTreeSet<String>,
+    /// Nodes that do not register: a Node object that is deleted stays away.
+    pub removed: BTreeSet<String>,
 }
 
 impl Known {
@@ -96,6 +98,17 @@ impl Faults {
         self.changed.notify_one();
     }
 
+    /// Takes a node away for good, or brings it back: it does not register while it is away.
+    pub fn node_is_removed(&self, name: &str, removed: bool) {
+        let mut known = self.known.lock();
+        match removed {
+            true => known.removed.insert(name.to_owned()),
+            false => known.removed.remove(name),
+        };
+        drop(known);
+        self.changed.notify_one();
+    }
+
     /// Has the faults of the ConfigMap from now on, whenever it changes, until `shutdown`. Faults that are not understood
     /// change nothing.
     pub async fn follow(self, client: Client, shutdown: CancellationToken) {
@@ -131,6 +144,10 @@ impl Faults {
 
     pub(super) fn ending(&self, container: &str) -> Option<Ending> {
         self.known.lock().containers.get(container).cloned()
+    }
+
+    pub(super) fn is_removed(&self, node: &str) -> bool {
+        self.known.lock().removed.contains(node)
     }
 
     pub(super) fn is_gone(&self, node: &str) -> bool {

@@ -31,6 +31,11 @@ pub(super) fn pods(world: &World, now: &mut Now<'_>) -> Vec<Write> {
         if !now.options.nodes.iter().any(|it| it == node) {
             continue;
         }
+        if now.faults().is_removed(node) {
+            // Pods of a node that is no more go with it.
+            writes.push(POD.delete(pod, Some(0)));
+            continue;
+        }
         if now.faults().is_gone(node) {
             writes.extend(lost(pod));
         } else if is_ending(pod) {

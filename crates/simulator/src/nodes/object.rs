@@ -39,6 +39,7 @@ pub(super) const DEPLOYMENT: Kind = kind("apps/v1", "Deployment", "deployments")
 pub(super) const REPLICA_SET: Kind = kind("apps/v1", "ReplicaSet", "replicasets");
 pub(super) const STATEFUL_SET: Kind = kind("apps/v1", "StatefulSet", "statefulsets");
 pub(super) const DAEMON_SET: Kind = kind("apps/v1", "DaemonSet", "daemonsets");
+pub(super) const BUDGET: Kind = kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets");
 pub(super) const JOB: Kind = kind("batch/v1", "Job", "jobs");
 
 const fn kind(api_version: &'static str, name: &'static str, plural: &'static str) -> Kind {

@@ -32,7 +32,7 @@ use self::deployed::Deployed;
 use self::namespace::Namespace;
 use super::Faults;
 use super::object::{holds, text};
-use crate::cloud::Service;
+use crate::cloud::{Cloud, Service};
 use crate::json::Json;
 
 /// Buffer of a connection, in each direction, in bytes.
@@ -133,7 +133,25 @@ impl Programs {
     /// Sends a request to the only Keystone as its administrator, without the [`Gate`]. Returns status and body.
     pub fn identity(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
         let cloud = self.inner.clouds.lock().values().next()?.clone();
-        Some(cloud.asked(method, path, body))
+        Some(cloud.asked(Service::Identity, method, path, body))
+    }
+
+    /// Sends a request to the only Nova as Keystone's administrator, without the [`Gate`]. Returns status and body.
+    pub fn compute(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let cloud = self.inner.clouds.lock().values().next()?.clone();
+        Some(cloud.asked(Service::Compute, method, path, body))
+    }
+
+    /// Sends a request to the only Neutron as Keystone's administrator, without the [`Gate`]. Returns status and body.
+    pub fn network(&self, method: &str, path: &str, body: &Value) -> Option<(u16, Value)> {
+        let cloud = self.inner.clouds.lock().values().next()?.clone();
+        Some(cloud.asked(Service::Network, method, path, body))
+    }
+
+    /// The only cloud behind the Pods.
+    pub fn cloud_of_pods(&self) -> Option<Cloud> {
+        let clouds = self.inner.clouds.lock();
+        Some(clouds.values().next()?.cloud.clone())
     }
 
     /// Empties the volumes of RabbitMQ.
@@ -229,6 +247,8 @@ impl Programs {
         if let Some((job, bootstrap)) = namespace.bootstrap() {
             cloud.bootstrap(&job, &bootstrap)?;
         }
+        let hosts = cloud.cloud.hosts(&namespace.computes());
+        hosts.map_err(|error| error.to_string())?;
         Ok(Program::Api(service, cloud))
     }
 

@@ -23,6 +23,7 @@ const CAPACITY: [(&str, &str); 3] = [("cpu", "16"), ("memory", "64Gi"), ("pods",
 /// Returns the [`Write`]s that register the nodes, and set their readiness.
 pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
     let names = now.options.nodes.iter();
+    let names = names.filter(|it| !now.faults().is_removed(it));
     let writes = names.filter_map(|name| {
         let node = world
             .nodes

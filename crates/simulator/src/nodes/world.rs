@@ -13,7 +13,7 @@ use super::object::{Write, is_controlled_by, text, uid};
 use super::{Faults, Options};
 
 /// Watched kinds.
-pub(super) const WATCHED: [(&str, &str); 11] = [
+pub(super) const WATCHED: [(&str, &str); 12] = [
     ("", "Pod"),
     ("", "Node"),
     ("", "Secret"),
@@ -25,6 +25,7 @@ pub(super) const WATCHED: [(&str, &str); 11] = [
     ("apps", "StatefulSet"),
     ("apps", "DaemonSet"),
     ("batch", "Job"),
+    ("policy", "PodDisruptionBudget"),
 ];
 
 /// Namespace and name.
@@ -119,6 +120,7 @@ pub(super) struct World {
     pub(super) jobs: Objects,
     pub(super) secrets: Objects,
     pub(super) config_maps: Objects,
+    pub(super) budgets: Objects,
 }
 
 impl World {
@@ -135,6 +137,7 @@ impl World {
             "Job" => &mut self.jobs,
             "Secret" => &mut self.secrets,
             "ConfigMap" => &mut self.config_maps,
+            "PodDisruptionBudget" => &mut self.budgets,
             _ => return None,
         })
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::condition::allowed;
-use super::{history, lifecycle, passed_on, servers};
+use super::{history, lifecycle, migrations, passed_on, servers};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -19,7 +19,7 @@ pub(crate) fn act(call: &mut Call<'_>) -> Answer {
     let remembered = match action.as_str() {
         "os-start" => "start",
         "os-stop" => "stop",
-        "reboot" | "lock" | "unlock" => &action,
+        "reboot" | "lock" | "unlock" | "evacuate" => &action,
         _ => return Ok(reply),
     };
     let id = call.parameter("server_id").to_owned();
@@ -68,6 +68,8 @@ fn carry_out(call: &mut Call<'_>) -> Answer {
             lifecycle::begin_delete(call, &id);
             Ok(Reply::empty(202))
         }
+        "os-migrateLive" => migrations::live(call, &doc, &argument),
+        "evacuate" => migrations::evacuate(call, &doc, &argument),
         "os-resetState" if call.who.admin() => {
             let active = argument.get("state").and_then(Value::as_str) == Some("active");
             servers::change(call, &id, |doc| {

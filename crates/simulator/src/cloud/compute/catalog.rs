@@ -21,33 +21,9 @@ pub(crate) fn routes(table: &mut Table<'_>) {
         .get("/v2.1/extensions", |_| {
             Ok(Reply::ok(json!({"extensions": extensions()})))
         })
-        .on(Method::GET, "/v2.1/os-services", Access::Admin, |call| {
-            let all: Vec<Value> = call
-                .settings
-                .zones
-                .iter()
-                .zip(1..)
-                .map(|(zone, number)| {
-                    let mut service = json!({"id": number, "binary": "nova-compute", "host": host(zone),
-                        "zone": zone, "status": "enabled", "state": "up", "disabled_reason": null,
-                        "updated_at": naive_micros(call.now())});
-                    if call.version >= 11 {
-                        service["forced_down"] = json!(false);
-                    }
-                    if call.version >= 53 {
-                        service["id"] = json!(id_of(zone));
-                    }
-                    service
-                })
-                .collect();
-            Ok(Reply::ok(json!({"services": all})))
+        .on(Method::GET, "/v2.1/os-hypervisors", Access::Admin, |call| {
+            hypervisors(call, false)
         })
-        .on(
-            Method::GET,
-            "/v2.1/os-hypervisors",
-            Access::Admin,
-            |call| hypervisors(call, false),
-        )
         .on(
             Method::GET,
             "/v2.1/os-hypervisors/detail",
@@ -105,12 +81,12 @@ fn hypervisors(call: &mut Call<'_>, detail: bool) -> Answer {
 }
 
 /// Returns the only host of a zone.
-fn host(zone: &str) -> String {
+pub(super) fn host(zone: &str) -> String {
     format!("{zone}-cmp1")
 }
 
 /// Returns an id derived from the name of a zone.
-fn id_of(zone: &str) -> String {
+pub(super) fn id_of(zone: &str) -> String {
     let hash = identity_hash(zone);
     let part = |from: usize, to: usize| hash.get(from..to).unwrap_or_default();
     let parts = [

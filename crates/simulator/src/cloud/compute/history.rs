@@ -35,9 +35,14 @@ pub(crate) fn routes(table: &mut Table<'_>) {
                 if call.version < 51 && !call.who.admin() {
                     return Ok(Reply::ok(json!({"instanceAction": action})));
                 }
+                let failed = doc.list("_actions").iter().find(|it| it["request_id"] == wanted);
+                let why = failed.and_then(|it| it["failure"].as_str());
                 action["events"] = json!([{"event": format!("compute__do_{}", action["action"].as_str().unwrap_or_default()),
                     "start_time": action["start_time"], "finish_time": action["start_time"],
-                    "result": "Success", "traceback": null}]);
+                    "result": if why.is_some() { "Error" } else { "Success" }, "traceback": null}]);
+                if call.version >= 84 {
+                    action["events"][0]["details"] = json!(why);
+                }
                 Ok(Reply::ok(json!({"instanceAction": action})))
             },
         );
@@ -62,6 +67,17 @@ pub(super) fn record(state: &mut State, id: &str, user: &str, action: &str) {
     });
 }
 
+/// Records the reason for the failure of the newest action of this name.
+pub(super) fn fail(state: &mut State, id: &str, action: &str, why: &str) {
+    state.edit(Kind::Server, id, |doc| {
+        let mut all = doc.list("_actions").to_vec();
+        if let Some(entry) = all.iter_mut().rev().find(|it| it["action"] == action) {
+            entry["failure"] = why.into();
+        }
+        doc.set("_actions", all);
+    });
+}
+
 /// Returns the actions, newest first; the creation is the last one of every server.
 fn actions(doc: &Doc, version: u32) -> Vec<Value> {
     let id = doc.text("id");
@@ -75,7 +91,8 @@ fn actions(doc: &Doc, version: u32) -> Vec<Value> {
         .map(|entry| {
             let mut action = json!({"action": entry["action"], "instance_uuid": id, "request_id": entry["request_id"],
                 "user_id": entry["user_id"], "project_id": doc.text("project_id"),
-                "start_time": entry["start_time"], "message": null});
+                "start_time": entry["start_time"],
+                "message": entry["failure"].as_str().map(|_| "Error")});
             if version >= 58 {
                 action["updated_at"] = entry["start_time"].clone();
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::volume_flow::NotYet;
-use super::{servers, volume_flow};
+use super::{hosts, migrations, servers, volume_flow};
 use crate::cloud::call::Call;
 use crate::cloud::clock::{naive_micros, zulu};
 use crate::cloud::document::{Doc, Fields};
@@ -29,6 +29,8 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "buried" => buried(state, id),
         "running" => settle(state, id, "ACTIVE"),
         "stopped" => settle(state, id, "SHUTOFF"),
+        "migrates" => migrations::begin(state, id),
+        "moved" | "evacuated" => migrations::end(state, settings, action, id),
         "softened" => soften(state, settings, id),
         "reclaimed" => reclaim(state, settings, id),
         "connect-volume" | "plug-volume" | "release-volume" | "forget-volume"
@@ -157,7 +159,7 @@ fn spawn(state: &mut State, settings: &Settings, id: &str) {
 const HOSTS: u64 = 8;
 
 /// Returns a host in the server's zone that fits the server group.
-fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
+pub(super) fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
     let zone = doc.text("_zone");
     let first = u64::from_str_radix(doc.text("id").get(..8)?, 16).ok()? % HOSTS;
     let group = state.get(Kind::ServerGroup, doc.text("_group"));
@@ -170,14 +172,23 @@ fn schedule_host(state: &State, doc: &Doc) -> Option<String> {
         .map(|mate| mate.text("_host").to_owned())
         .filter(|host| !host.is_empty())
         .collect();
-    let mut hosts = (0..HOSTS).map(|step| format!("{zone}-cmp{}", (first + step) % HOSTS + 1));
+    let all: Vec<String> = match hosts::takers(state, doc.text("_host")) {
+        Some(hosts) => hosts,
+        None => (1..=HOSTS)
+            .map(|number| format!("{zone}-cmp{number}"))
+            .filter(|host| host != doc.text("_host"))
+            .collect(),
+    };
+    let count = u64::try_from(all.len()).unwrap_or_default().max(1);
+    let first = usize::try_from(first % count).unwrap_or_default();
+    let mut hosts = all.iter().cycle().skip(first).take(all.len()).cloned();
     match policy {
         "anti-affinity" => hosts.find(|host| !mates.contains(host)),
         "soft-anti-affinity" => {
             hosts.min_by_key(|host| mates.iter().filter(|mate| *mate == host).count())
         }
         "affinity" => match mates.first() {
-            Some(host) if host.starts_with(&format!("{zone}-")) => Some(host.clone()),
+            Some(host) if all.contains(host) => Some(host.clone()),
             Some(_) => None,
             None => hosts.next(),
         },

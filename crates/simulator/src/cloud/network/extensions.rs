@@ -69,7 +69,6 @@ const ALIASES: &[&str] = &[
 const EMPTY: &[(&str, &str)] = &[
     ("/v2.0/address-groups", "address_groups"),
     ("/v2.0/rbac-policies", "rbac_policies"),
-    ("/v2.0/agents", "agents"),
     ("/v2.0/service-providers", "service_providers"),
     ("/v2.0/flavors", "flavors"),
     ("/v2.0/qos/policies", "policies"),

@@ -76,9 +76,15 @@ impl Deployed {
     }
 
     /// Answers Keystone's administrator.
-    pub(super) fn asked(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+    pub(super) fn asked(
+        &self,
+        service: Service,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> (u16, Value) {
         match Method::from_bytes(method.as_bytes()) {
-            Ok(method) => self.cloud.asked(&method, path, body),
+            Ok(method) => self.cloud.asked(service, &method, path, body),
             Err(_) => (405, Value::Null),
         }
     }

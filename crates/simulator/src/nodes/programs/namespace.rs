@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::cloud::Bootstrap;
+use crate::cloud::{Bootstrap, Host};
 use crate::json::{Error, Json};
 use crate::nodes::object::{holds, items, text};
 
@@ -61,6 +61,24 @@ impl Namespace {
             owned.collect::<Vec<_>>()
         });
         options.collect()
+    }
+
+    /// Returns the hypervisors with guests: one on each node with a Pod of nova-compute, by the name of the node.
+    pub(super) fn computes(&self) -> Vec<Host> {
+        let computes = self.pods.iter().filter(|pod| {
+            let container = &pod["spec"]["containers"][0];
+            let mut variables = items(&container["env"]);
+            container["name"] == "nova-compute"
+                && variables.any(|it| it["name"] == "OS_DEFAULT__HOST")
+        });
+        let host = |pod: &Value| Host {
+            name: text(&pod["spec"]["nodeName"]).to_owned(),
+            is_up: holds(pod, "Ready"),
+        };
+        computes
+            .map(host)
+            .filter(|it| !it.name.is_empty())
+            .collect()
     }
 
     /// Returns the last completed [`Bootstrap`] of Keystone, with the uid of its Job.

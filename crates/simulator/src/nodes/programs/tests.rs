@@ -122,7 +122,7 @@ async fn keystone() -> Deployed {
         };
         keystone.bootstrap(job, &given).unwrap();
     };
-    let (status, _) = keystone.asked("GET", "/v3/users", &Value::Null);
+    let (status, _) = keystone.asked(Service::Identity, "GET", "/v3/users", &Value::Null);
     assert_eq!(status, 401, "before the bootstrap");
     bootstrap("first", "other");
     // Once more after the password was lost: nothing is made twice.
@@ -131,7 +131,12 @@ async fn keystone() -> Deployed {
 }
 
 fn id(keystone: &Deployed, kind: &str, name: &str) -> String {
-    let (_, answer) = keystone.asked("GET", &format!("/v3/{kind}?name={name}"), &Value::Null);
+    let (_, answer) = keystone.asked(
+        Service::Identity,
+        "GET",
+        &format!("/v3/{kind}?name={name}"),
+        &Value::Null,
+    );
     text(&answer[kind][0]["id"]).to_owned()
 }
 
@@ -201,16 +206,21 @@ async fn the_simulated_keystone_answers_writes_with_the_statuses_of_the_real_one
         ("DELETE", "/v3/services/none", none(), 404),
         ("DELETE", "/v3/endpoints/none", none(), 404),
     ] {
-        let (found, answer) = keystone.asked(method, path, &body);
+        let (found, answer) = keystone.asked(Service::Identity, method, path, &body);
         assert_eq!(found, status, "{method} {path} {answer}");
         assert!(!answer.to_string().contains("password\""), "{answer}");
     }
-    let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);
+    let (_, endpoints) = keystone.asked(Service::Identity, "GET", "/v3/endpoints", &Value::Null);
     assert_eq!(items(&endpoints["endpoints"]).count(), 4);
     // The endpoints of a service go with it.
     let path = format!("/v3/services/{own}");
-    assert_eq!(keystone.asked("DELETE", &path, &Value::Null).0, 204);
-    let (_, endpoints) = keystone.asked("GET", "/v3/endpoints", &Value::Null);
+    assert_eq!(
+        keystone
+            .asked(Service::Identity, "DELETE", &path, &Value::Null)
+            .0,
+        204
+    );
+    let (_, endpoints) = keystone.asked(Service::Identity, "GET", "/v3/endpoints", &Value::Null);
     assert_eq!(items(&endpoints["endpoints"]).count(), 0);
 }
 
@@ -238,7 +248,7 @@ async fn ask(
 async fn who_is_no_administrator_neither_reads_nor_writes_and_a_disabled_user_does_not_log_in() {
     let keystone = keystone().await;
     let user = json!({"user": {"name": "nova", "domain_id": "default", "password": "x"}});
-    keystone.asked("POST", "/v3/users", &user);
+    keystone.asked(Service::Identity, "POST", "/v3/users", &user);
     let tokens = ("POST", "/v3/auth/tokens");
     let users = ("GET", "/v3/users");
     let none = Value::Null;
@@ -267,11 +277,21 @@ async fn who_is_no_administrator_neither_reads_nor_writes_and_a_disabled_user_do
         assert_eq!(status, 401, "{name} {password}");
     }
     let path = format!("/v3/users/{}", id(&keystone, "users", "nova"));
-    keystone.asked("PATCH", &path, &json!({"user": {"password": "z"}}));
+    keystone.asked(
+        Service::Identity,
+        "PATCH",
+        &path,
+        &json!({"user": {"password": "z"}}),
+    );
     assert_eq!(ask(&keystone, users, &nova, &none).await.0, 401);
     let log_in = login("nova", "z", None);
     assert_eq!(ask(&keystone, tokens, "", &log_in).await.0, 201);
-    keystone.asked("PATCH", &path, &json!({"user": {"enabled": false}}));
+    keystone.asked(
+        Service::Identity,
+        "PATCH",
+        &path,
+        &json!({"user": {"enabled": false}}),
+    );
     assert_eq!(ask(&keystone, tokens, "", &log_in).await.0, 401);
 }
 
