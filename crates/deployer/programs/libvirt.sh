@@ -1,4 +1,5 @@
 # libvirt on a node: whether guests run on KVM, then libvirtd, whose guests outlive the Pod.
+#   NODE, ADDRESS    name and address of the node, by which the libvirt of other nodes reach this one
 set -eu
 # Guests inherit the cgroup of libvirtd. In that of the Pod they would end with it.
 for tasks in /node/cgroup/cgroup.procs /node/cgroup/*/cgroup.procs; do
@@ -31,8 +32,44 @@ else
 	rm -f /dev/kvm
 fi
 mkdir -p /etc/libvirt /var/lib/libvirt/qemu
-cp /opt/ferrostack/qemu.conf /etc/libvirt/qemu.conf
+# Guests move between nodes. libvirtd and QEMU take connections of those alone whose certificate is of this cloud, and each
+# node makes itself one. It is in a directory of the node: QEMU outlives the Pod, and reads it when its guest moves.
+keys=/etc/libvirt/ferrostack-keys
+rm -rf $keys.new
+mkdir -p $keys.new /etc/pki/CA /etc/pki/libvirt/private
+chmod 0700 $keys.new
+cat >/tmp/extensions <<-END
+	subjectAltName = IP:$ADDRESS
+	basicConstraints = critical, CA:FALSE
+	keyUsage = critical, digitalSignature
+	extendedKeyUsage = serverAuth, clientAuth
+END
+openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj "/CN=$NODE" \
+	-keyout $keys.new/server-key.pem -out /tmp/request.pem 2>/dev/null
+openssl x509 -req -in /tmp/request.pem -CA /opt/ferrostack/migration.crt -CAkey /opt/ferrostack/migration.key \
+	-set_serial "0x$(openssl rand -hex 16)" -days 3650 -extfile /tmp/extensions -out $keys.new/server-cert.pem 2>/dev/null
+cp /opt/ferrostack/migration.crt $keys.new/ca-cert.pem
+cp $keys.new/server-key.pem $keys.new/client-key.pem
+cp $keys.new/server-cert.pem $keys.new/client-cert.pem
+cp $keys.new/ca-cert.pem /etc/pki/CA/cacert.pem
+cp $keys.new/client-cert.pem /etc/pki/libvirt/clientcert.pem
+cp $keys.new/client-key.pem /etc/pki/libvirt/private/clientkey.pem
+chown -R nova:nova $keys.new
+rm -rf $keys
+mv $keys.new $keys
+# Two nodes may have the same id of the machine, and a guest does not move to its own host.
+[ -s /etc/libvirt/ferrostack-host ] || cat /proc/sys/kernel/random/uuid >/etc/libvirt/ferrostack-host
+{
+	cat /opt/ferrostack/libvirtd.conf
+	echo "listen_addr = \"$ADDRESS\""
+	echo "host_uuid = \"$(cat /etc/libvirt/ferrostack-host)\""
+} >/etc/libvirt/libvirtd.conf
+{
+	cat /opt/ferrostack/qemu.conf
+	echo "migration_address = \"$ADDRESS\""
+	echo "migration_host = \"$ADDRESS\""
+} >/etc/libvirt/qemu.conf
 echo "$kind" >/run/libvirt/ferrostack-kind.new
 mv /run/libvirt/ferrostack-kind.new /run/libvirt/ferrostack-kind
 echo "guests run on $kind"
-exec libvirtd --config /opt/ferrostack/libvirtd.conf
+exec libvirtd --listen --config /etc/libvirt/libvirtd.conf

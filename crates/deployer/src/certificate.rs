@@ -76,6 +76,23 @@ pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<
     })
 }
 
+/// Certificate and key of the authority for the libvirt of compute nodes. Each node issues its own certificate.
+///
+/// # Errors
+/// The secret of the cloud gives no key.
+pub(crate) fn of_migrations(cloud: &Cloud, held: &Held) -> Result<(String, Password), String> {
+    // No host has this name.
+    let key = Key::of(held, "libvirt/migrations")?;
+    let mut authority = CertificateParams::default();
+    let name = format!("ferrostack {} {} migrations", cloud.name, held.uid());
+    authority.distinguished_name.push(DnType::CommonName, name);
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let root = authority.self_signed(&key);
+    let root = root.map_err(|error| format!("the authority of migrations: {error}"))?;
+    Ok((root.pem(), key.pem()?))
+}
+
 /// Key on the curve P-256 with deterministic signatures (RFC 6979).
 struct Key {
     secret: SecretKey,
@@ -151,6 +168,24 @@ mod tests {
         assert_ne!(one.certificate, other.certificate);
         assert_ne!(one.key, other.key);
         assert!(!format!("{one:?}").contains("PRIVATE"));
+    }
+
+    #[test]
+    fn migrations_have_an_authority_of_their_own_with_the_same_bytes_each_time() {
+        use x509_parser::pem::parse_x509_pem;
+
+        let cloud = cloud(&json!({"release": "2026.1"}));
+        let (authority, key) = of_migrations(&cloud, &held()).unwrap();
+        assert_eq!(
+            of_migrations(&cloud, &held()).unwrap(),
+            (authority.clone(), key.clone())
+        );
+        let edge = at("cloud.test");
+        assert!(authority != edge.authority && key != edge.key);
+        let (_, root) = parse_x509_pem(authority.as_bytes()).unwrap();
+        let root = root.parse_x509().unwrap();
+        assert!(root.is_ca());
+        root.verify_signature(None).unwrap();
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod check;
 mod cloud;
 mod config;
 mod desired;
+pub mod drain;
 mod finding;
 mod given;
 mod held;

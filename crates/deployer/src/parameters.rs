@@ -124,6 +124,9 @@ pub struct Compute {
     /// Settings of hypervisors with the driver `Libvirt`.
     #[serde(default)]
     pub libvirt: Libvirt,
+    /// Treatment of servers on a cordoned node.
+    #[serde(default)]
+    pub drain: Drain,
 }
 
 /// Type of the hypervisors.
@@ -211,6 +214,7 @@ pub struct DashboardParameters {
 }
 
 mod backup;
+mod drain;
 mod exposure;
 mod libvirt;
 mod place;
@@ -219,6 +223,7 @@ mod storage;
 mod workers;
 
 pub use self::backup::Backups;
+pub(crate) use self::drain::{Drain, DrainMode};
 pub use self::exposure::{Exposure, Mode, Tls};
 pub(crate) use self::libvirt::{CpuMode, Libvirt};
 pub use self::place::{Nodes, Resources};
@@ -229,14 +234,13 @@ pub use self::workers::Api;
 pub(crate) use self::workers::Workers;
 
 /// Fields of the design that are not built, rejected by name instead of as a typing error.
-const NOT_BUILT: [&str; 11] = [
+const NOT_BUILT: [&str; 10] = [
     "replicas",
     "images",
     "database",
     "messaging",
     "identity",
     "compute.virtType",
-    "compute.drain",
     "compute.groups",
     "update",
     "services.octavia",
@@ -389,6 +393,7 @@ impl Parameters {
         }
         let wrong = self.compute.as_ref().and_then(|it| it.fake.wrong());
         let wrong = wrong.or_else(|| self.wrong_of_computes());
+        let wrong = wrong.or_else(|| self.compute.as_ref()?.wrong_of_drain());
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.wrong_of_storage());

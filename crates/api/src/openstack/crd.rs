@@ -16,14 +16,13 @@ use crate::definition::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Rejected fields: path in the spec, type, and reason.
-pub const REJECTED: [(&str, &str, &str); 13] = [
+pub const REJECTED: [(&str, &str, &str); 12] = [
     ("replicas", "integer", NOT_BUILT),
     ("images", "object", NOT_BUILT),
     ("database", "object", NOT_BUILT),
     ("messaging", "object", NOT_BUILT),
     ("identity", "object", NOT_BUILT),
     ("compute.virtType", "string", NOT_BUILT),
-    ("compute.drain", "object", NOT_BUILT),
     ("compute.groups", "array", NOT_BUILT),
     ("update", "object", NOT_BUILT),
     ("services.octavia", "object", NOT_BUILT),

@@ -327,6 +327,32 @@ pub struct Compute {
     /// Reservations and processors of the hypervisors of `Libvirt`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub libvirt: Option<Libvirt>,
+    /// Servers of a node that is cordoned or gone, with the driver `Libvirt`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drain: Option<Drain>,
+}
+
+/// Drain of compute nodes ([`Compute::drain`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Drain {
+    /// Servers of a cordoned node. Default: `LiveMigrate`, they move to other nodes while they run. `Wait`: they stay until
+    /// somebody moves or deletes them, and the node cannot be drained before. `Ignore`: nothing keeps the node from being drained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["LiveMigrate", "Wait", "Ignore"]))]
+    pub mode: Option<String>,
+    /// Time from the cordon in which migrations are started, from `1s` to `24h`. Default: `15m`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = "^[0-9]{1,5}[smh]$"))]
+    pub timeout: Option<String>,
+    /// Number of servers of a node that move at once, such as `2`. Default: 4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    pub at_once: Option<i32>,
+    /// True if servers of a node that is gone for good are built anew on other nodes, without their disks. Its machine has to be
+    /// off. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evacuate: Option<bool>,
 }
 
 /// Hypervisors of libvirt and QEMU ([`Compute::libvirt`]).
@@ -548,7 +574,7 @@ pub struct OpenStackStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub schedules: Vec<ScheduleStatus>,
-    /// Observations, one per type: `Ready`, `ConfigurationValid`, `TasksSucceeded`, `AccountsWritten`, `Paused`.
+    /// Observations, one per type: `Ready`, `ConfigurationValid`, `TasksSucceeded`, `AccountsWritten`, `NodesDrained` (with `Libvirt`), `Paused`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

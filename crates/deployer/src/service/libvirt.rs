@@ -4,12 +4,16 @@ use super::Service;
 use super::definition::{File, Host, Probe, Rights, Run, Variable, Workload, command};
 use super::openvswitch::{self, DATABASE, kept, running};
 use super::{ceph, fake, rabbitmq};
+use crate::certificate;
 use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
 use crate::held::Held;
 use crate::parameters::{CpuMode, Libvirt, Parameters};
 
 const LIBVIRT: &str = "/opt/ferrostack/libvirt.sh";
+/// Authority of the certificates by which the libvirt of nodes know each other, and its key.
+const AUTHORITY: &str = "/opt/ferrostack/migration.crt";
+const MIGRATION_KEY: &str = "/opt/ferrostack/migration.key";
 const COMPUTE: &str = "/opt/ferrostack/nova-compute.sh";
 const CONSOLES: &str = "/opt/ferrostack/nova-compute.py";
 /// Path of the file with sections missing in the option table: commands that give Nova's helpers the rights of root.
@@ -18,8 +22,18 @@ const RIGHTS: &str = "/etc/nova/nova.conf.d/60-rights.conf";
 /// Options of Nova for [`Libvirt`] hypervisors.
 pub(super) fn compute_options(config: &mut Config, parameters: &Parameters, libvirt: &Libvirt) {
     ceph::compute_options(config, parameters);
+    let drain = parameters.compute.as_ref().map(|it| it.drain.clone());
+    let drain = drain.unwrap_or_default();
     let field = "compute.driver";
     config.derive("DEFAULT", "compute_driver", "libvirt.LibvirtDriver", field);
+    let at_once = drain.at_once.0.to_string();
+    let at_once_field = "compute.drain.atOnce";
+    config.derive(
+        "DEFAULT",
+        "max_concurrent_live_migrations",
+        &at_once,
+        at_once_field,
+    );
     let cpus = libvirt.reserved_cpus.to_string();
     let field = "compute.libvirt.reservedCpus";
     config.derive("DEFAULT", "reserved_host_cpus", &cpus, field);
@@ -50,7 +64,11 @@ pub(super) fn compute_options(config: &mut Config, parameters: &Parameters, libv
     config.require("DEFAULT", "my_ip", "127.0.0.1", why);
     config.require("vnc", "server_listen", "127.0.0.1", why);
     config.require("vnc", "server_proxyclient_address", "127.0.0.1", why);
-    let why = "disks are copied to no other node, and there may be none";
+    config.require("libvirt", "live_migration_inbound_addr", "127.0.0.1", why);
+    let why = "the libvirt of nodes know each other by certificates of the cloud";
+    config.require("libvirt", "live_migration_scheme", "tls", why);
+    config.require("libvirt", "live_migration_with_native_tls", "true", why);
+    let why = "disks of stopped servers are copied to no other node, and there may be none";
     config.preset("DEFAULT", "allow_resize_to_same_host", "true", why);
     let why = "a node that gets the label of compute nodes gets servers half a minute later";
     let name = "discover_hosts_in_cells_interval";
@@ -59,11 +77,13 @@ pub(super) fn compute_options(config: &mut Config, parameters: &Parameters, libv
 
 /// [`Workload`]s of each compute node.
 pub(super) fn workloads(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Vec<Workload> {
-    vec![libvirt(held), compute(cloud, held, parameters)]
+    vec![libvirt(cloud, held), compute(cloud, held, parameters)]
 }
 
-fn libvirt(held: &Held) -> Workload {
+fn libvirt(cloud: &Cloud, held: &Held) -> Workload {
     let file = |object: &str, path: &str, text: &str| File::public(object, path, text.to_owned());
+    // An error means that eight hashes in a row are no key.
+    let (authority, key) = certificate::of_migrations(cloud, held).unwrap_or_default();
     let run = Run {
         command: command(&["/bin/sh", LIBVIRT]),
         user: "root",
@@ -83,8 +103,20 @@ fn libvirt(held: &Held) -> Workload {
                 "/opt/ferrostack/qemu.conf",
                 include_str!("../../programs/qemu.conf"),
             ),
+            file("libvirt-authority", AUTHORITY, &authority),
+            File::secret("libvirt-migration", MIGRATION_KEY, key.expose().to_owned()),
         ],
-        scratch: vec!["/tmp", "/run", "/var/cache/libvirt", "/var/log/libvirt"],
+        scratch: vec![
+            "/tmp",
+            "/run",
+            "/var/cache/libvirt",
+            "/var/log/libvirt",
+            "/etc/pki",
+        ],
+        environment: vec![
+            ("NODE", Variable::Field("spec.nodeName")),
+            ("ADDRESS", Variable::Field("status.hostIP")),
+        ],
         host: Some(Host {
             directories: vec![
                 (kept(held, "definitions"), "/etc/libvirt"),
@@ -154,6 +186,7 @@ fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
         environment: vec![
             ("OS_DEFAULT__HOST", node()),
             ("OS_DEFAULT__MY_IP", address()),
+            ("OS_LIBVIRT__LIVE_MIGRATION_INBOUND_ADDR", address()),
             ("OS_VNC__SERVER_LISTEN", address()),
             ("OS_VNC__SERVER_PROXYCLIENT_ADDRESS", address()),
         ],

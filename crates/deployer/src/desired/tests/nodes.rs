@@ -1,5 +1,8 @@
 //! Programs on compute nodes, beside guests.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::*;
 
 /// A spec with hypervisors with guests.
@@ -127,6 +130,36 @@ fn everything_refers_to_what_is_there_and_no_secret_is_outside_of_secrets() {
         let leaks = secrets.iter().any(|it| public.contains(it.expose()));
         assert!(!leaks, "{}", object.reference());
     }
+}
+
+#[test]
+fn the_key_of_migrations_is_in_one_secret_that_libvirt_alone_has() {
+    let (cloud, held) = (cloud(&guests()), held());
+    let graph = desired(&cloud, &held);
+    let (_, key) = crate::certificate::of_migrations(&cloud, &held).unwrap();
+    let lines = key.expose().lines().filter(|it| !it.starts_with('-'));
+    let lines: Vec<&str> = lines.filter(|it| it.len() > 8).collect();
+    assert!(!lines.is_empty());
+    for (_, object) in graph.objects() {
+        let (public, debug) = (object.public().to_string(), format!("{object:?}"));
+        let leaks = lines
+            .iter()
+            .any(|it| public.contains(it) || debug.contains(it));
+        assert!(!leaks, "{}", object.reference());
+    }
+    let whole = STANDARD.encode(key.expose());
+    let with_key = graph.objects().map(|(_, it)| it);
+    let with_key = with_key.filter(|it| it.exposed().to_string().contains(&whole));
+    let names: Vec<&str> = with_key.map(|it| it.reference().name.as_str()).collect();
+    let [name] = names.as_slice() else {
+        panic!("{names:?}");
+    };
+    let mounts = graph.objects().filter_map(|(_, it)| {
+        let pod = &it.public()["spec"]["template"]["spec"];
+        let has_it = pod["volumes"].to_string().contains(&format!("\"{name}\""));
+        has_it.then(|| it.reference().name.clone())
+    });
+    assert_eq!(mounts.collect::<Vec<_>>(), ["libvirt"]);
 }
 
 #[test]
