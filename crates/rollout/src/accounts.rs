@@ -10,7 +10,9 @@ mod identity;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use deployer::{AccountPlan, AccountWrite, Accounts, Cloud, Graph, Held, Progress, Written};
+use deployer::{
+    AccountPlan, AccountWrite, Accounts, Cloud, Graph, Held, Identity, Password, Progress, Written,
+};
 use http::Method;
 use kube::Client;
 use kube::runtime::controller::Action;
@@ -177,15 +179,37 @@ impl Look<'_> {
 
     /// Store of accounts, in a ready Pod.
     fn store<'b>(&'b self, accounts: &'b Accounts) -> Result<Store<'b>, String> {
-        let program = accounts.program();
-        let pod = self.pod(program);
-        let name = pod.and_then(|pod| pod["metadata"]["name"].as_str());
-        let pod = name.ok_or_else(|| format!("no Pod of {program} is ready"))?;
-        let port = Port::of(self.client, &self.cloud.namespace, pod, accounts.port());
+        let port = self.port(accounts.program(), accounts.port())?;
         Ok(match accounts {
             Accounts::Broker(broker) => Store::Broker(Management { port, broker }),
             Accounts::Identity(identity) => Store::Identity(Keystone::of(port, identity)),
         })
+    }
+
+    /// Token of the administrator in the project of the administrator.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub(crate) async fn token(&self) -> Result<Password, String> {
+        let mut wanted = self.wanted().map(|(_, accounts)| accounts);
+        let identity = wanted.find_map(|it| match it {
+            Accounts::Identity(identity) => Some(identity),
+            Accounts::Broker(_) => None,
+        });
+        let identity = identity.ok_or("the cloud has no Keystone")?;
+        let port = self.port(Identity::PROGRAM, Identity::PORT)?;
+        Keystone::of(port, identity).token().await
+    }
+
+    /// Port of a ready Pod of a program.
+    ///
+    /// # Errors
+    /// No Pod of the program is ready.
+    pub(crate) fn port(&self, program: &str, port: u16) -> Result<Port<'_>, String> {
+        let pod = self.pod(program);
+        let name = pod.and_then(|pod| pod["metadata"]["name"].as_str());
+        let pod = name.ok_or_else(|| format!("no Pod of {program} is ready"))?;
+        Ok(Port::of(self.client, &self.cloud.namespace, pod, port))
     }
 
     /// Reads and writes until no write is left. Each round of writes creates ids that the next one needs.

@@ -10,6 +10,7 @@
 //!   schedules  operations that are made at times of the day
 //!   apply      creates, changes and deletes objects; nothing that is not the cloud's
 //!   accounts   what services have in RabbitMQ and Keystone, by their APIs
+//!   drain      servers of compute nodes that are cordoned or gone, by the APIs of Nova and Neutron
 //!   reach      HTTP to a Pod, by a port that the API server forwards
 //!   remove     the end of a cloud: first the steps that no other needs
 //!   status     conditions and steps of an OpenStack object (pure)
@@ -21,6 +22,7 @@
 mod accounts;
 mod apply;
 mod described;
+mod drain;
 mod operations;
 mod problem;
 mod reach;

@@ -36,6 +36,8 @@ pub(crate) struct Port<'a> {
     namespace: &'a str,
     pod: &'a str,
     port: u16,
+    /// Microversion of every request.
+    version: Option<&'static str>,
     open: Option<Connection>,
 }
 
@@ -112,7 +114,16 @@ impl<'a> Port<'a> {
             namespace,
             pod,
             port,
+            version: None,
             open: None,
+        }
+    }
+
+    /// With this microversion in every request, such as `compute 2.84`.
+    pub(crate) fn with_version(self, version: &'static str) -> Self {
+        Self {
+            version: Some(version),
+            ..self
         }
     }
 
@@ -189,6 +200,9 @@ impl<'a> Port<'a> {
             .uri(sent.path)
             .header(HOST, self.pod)
             .header(CONTENT_TYPE, "application/json");
+        if let Some(version) = self.version {
+            request = request.header("openstack-api-version", version);
+        }
         if let Some((name, value)) = sent.login {
             // The text of the error would repeat the invalid value, which may be a secret.
             let mut value = HeaderValue::from_str(value)

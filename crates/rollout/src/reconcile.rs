@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::accounts::{INTERVAL, Known, Look};
 use crate::apply::{self, Applied};
 use crate::described;
+use crate::drain::{self, Drained, Drains};
 use crate::problem::Problem;
 use crate::releases::{Refused, Work};
 use crate::remove;
@@ -28,6 +29,7 @@ pub(crate) struct Context {
     pub(crate) view: View,
     pub(crate) accounts: Known,
     pub(crate) rendered: Rendered,
+    pub(crate) drains: Drains,
     pub(crate) looked: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -43,6 +45,7 @@ pub(crate) async fn reconcile(
     if object.metadata.deletion_timestamp.is_some() {
         context.accounts.forget(&namespace);
         context.rendered.forget(&namespace);
+        context.drains.forget(&namespace);
         return remove::remove(&api, &object, &context.client, &seen).await;
     }
     if !finalizer::has(&*object, FINALIZER) {
@@ -142,6 +145,15 @@ async fn rolled_out(
         Ok(()) => next,
         Err(problem) => Err(problem),
     };
+    let drains = drain::Look {
+        accounts: &look,
+        owner: object,
+        seen,
+    };
+    let (drained, next) = match missing.is_empty() {
+        true => context.drains.look(&drains, next).await,
+        false => (Drained::default(), next),
+    };
     let uid = missing.is_empty().then(|| held.uid().to_owned());
     let mut warnings = deployer::upgrade::warnings(held.uid(), &seen.pods);
     warnings.extend(work.unsaved(seen, cloud));
@@ -152,6 +164,7 @@ async fn rolled_out(
         progress: status::masked(turn.progress, &held),
         rejection: rejection.map(|text| held.masked(&text)),
         unusable,
+        drained: drained.summary.map(Box::new),
     };
     (outcome, next)
 }

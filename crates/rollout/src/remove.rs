@@ -10,6 +10,7 @@ use operator::{finalizer, patch};
 
 use crate::apply;
 use crate::described;
+use crate::drain;
 use crate::problem::Problem;
 use crate::status;
 use crate::view::Seen;
@@ -24,8 +25,12 @@ pub(crate) async fn remove(
     if !finalizer::has(object, FINALIZER) {
         return Ok(Action::await_change());
     }
+    let guards = drain::guards_left(object, client, seen).await?;
     let groups = left(object, seen)?;
     let Some(group) = groups.first() else {
+        if guards {
+            return Ok(Action::await_change());
+        }
         let removed = finalizer::remove(api, object, FINALIZER).await;
         removed.map_err(Problem::api("removing the finalizer"))?;
         return Ok(Action::await_change());

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::accounts::Known;
+use crate::drain::Drains;
 use crate::reconcile::{self, Context};
 use crate::rendered::Rendered;
 use crate::schedules::{self, Clock};
@@ -114,6 +115,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
         view,
         accounts: Known::default(),
         rendered: Rendered::default(),
+        drains: Drains::default(),
         looked: options.looked,
     });
     let rolled_out = controller::run(controller, reconcile::reconcile, context, settings);

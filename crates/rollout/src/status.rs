@@ -3,6 +3,7 @@
 use api::conditions::{self, Status, Verdict};
 use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase, StepStatus};
+use deployer::drain::Summary;
 use deployer::{Held, Progress, Reference, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
@@ -30,6 +31,8 @@ pub(crate) enum Outcome {
         rejection: Option<String>,
         /// Fault of the given certificate; the edge serves the last good one.
         unusable: Option<String>,
+        /// Drains of compute nodes; `None` in a cloud without guards.
+        drained: Option<Box<Summary>>,
     },
 }
 
@@ -84,6 +87,7 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
             progress,
             rejection,
             unusable,
+            drained,
         } => {
             let before = status.release.as_ref();
             status.release = Some(record::next(before, release, now));
@@ -91,6 +95,16 @@ pub(crate) fn next(object: &OpenStack, outcome: &Outcome) -> OpenStackStatus {
             status.steps = steps(&status.steps, progress, now);
             verdicts.push(tasks(progress));
             verdicts.push(accounts(progress));
+            match drained {
+                Some(summary) => {
+                    let reason = Reason::parse(summary.reason).unwrap_or(Reason::Draining);
+                    let verdict = Verdict::new(Type::NodesDrained, summary.is_true, reason);
+                    verdicts.push(verdict.because(&summary.message));
+                }
+                None => status
+                    .conditions
+                    .retain(|it| it.type_ != Type::NodesDrained),
+            }
             verdicts.push(match (rejection, unusable) {
                 (Some(why), _) => {
                     Verdict::new(Type::Ready, false, Reason::WriteRejected).because(why)
@@ -235,4 +249,16 @@ pub(crate) fn deleting(object: &OpenStack, count: usize, group: &[Reference]) ->
         Timestamp::now(),
     );
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Reason;
+
+    #[test]
+    fn reasons_of_drains_are_reasons_of_the_api() {
+        for reason in deployer::drain::REASONS {
+            assert!(Reason::parse(reason).is_some(), "{reason}");
+        }
+    }
 }

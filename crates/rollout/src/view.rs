@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::openstack::GROUP;
 use api::openstack::v1alpha1::API_VERSION;
 use deployer::ObjectKind;
+use deployer::drain::BUDGET;
 use futures::StreamExt as _;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::reflector::{self, Store, store::Writer};
@@ -16,6 +17,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::problem::Problem;
+
+mod nodes;
+
+use self::nodes::Nodes;
 
 /// The kind of operations.
 const OPERATION: &str = "OpenStackOperation";
@@ -31,6 +36,7 @@ struct Kind {
 #[derive(Clone)]
 pub(crate) struct View {
     kinds: Arc<Vec<Kind>>,
+    nodes: Nodes,
 }
 
 /// Objects of one namespace.
@@ -41,6 +47,10 @@ pub(crate) struct Seen {
     pub(crate) operations: Vec<Value>,
     /// Pods.
     pub(crate) pods: Vec<Value>,
+    /// PodDisruptionBudgets.
+    pub(crate) budgets: Vec<Value>,
+    /// Nodes of the cluster; `None` before the first list.
+    pub(crate) nodes: Option<Vec<Value>>,
 }
 
 impl View {
@@ -52,7 +62,11 @@ impl View {
         tasks: &mut JoinSet<()>,
     ) -> Self {
         let clouds = ObjectKind::ALL.map(|it| (it.group(), it.name(), it.api_version()));
-        let others = [("", "Pod", "v1"), (GROUP, OPERATION, API_VERSION)];
+        let others = [
+            ("", "Pod", "v1"),
+            (GROUP, OPERATION, API_VERSION),
+            ("policy", BUDGET, "policy/v1"),
+        ];
         let all = clouds.into_iter().chain(others);
         let kinds = all.map(|(group, name, api_version)| {
             let resource =
@@ -72,6 +86,7 @@ impl View {
         });
         Self {
             kinds: Arc::new(kinds.collect()),
+            nodes: Nodes::start(client, changed, tasks),
         }
     }
 
@@ -95,11 +110,14 @@ impl View {
             objects: Vec::new(),
             operations: Vec::new(),
             pods: Vec::new(),
+            budgets: Vec::new(),
+            nodes: self.nodes.all(),
         };
         for kind in self.kinds.iter() {
             let into = match kind.name {
                 "Pod" => &mut seen.pods,
                 OPERATION => &mut seen.operations,
+                BUDGET => &mut seen.budgets,
                 _ => &mut seen.objects,
             };
             for object in kind.store.state() {

@@ -10,6 +10,8 @@ mod causes;
 mod certificate;
 #[path = "rollout/compared.rs"]
 mod compared;
+#[path = "rollout/drain.rs"]
+mod drain;
 #[path = "rollout/faults.rs"]
 mod faults;
 #[path = "rollout/gateway.rs"]

@@ -55,7 +55,7 @@ install_manager() {
 	as_manager() { "$node" run 0 "$root/target/tools/kubectl" --kubeconfig "$work/manager.kubeconfig" "$@"; }
 	who=$(as_manager auth whoami -o 'jsonpath={.status.userInfo.username}')
 	[[ $who == system:serviceaccount:ferrostack-system:ferrostack-manager ]] || die "the token is that of $who"
-	for forbidden in 'create pods' 'update deployments.apps' 'delete persistentvolumeclaims -n default' 'update roles.rbac.authorization.k8s.io'; do
+	for forbidden in 'create pods -n default' 'patch nodes' 'update deployments.apps' 'delete persistentvolumeclaims -n default' 'update roles.rbac.authorization.k8s.io'; do
 		# shellcheck disable=SC2086
 		[[ $(as_manager auth can-i -n openstack $forbidden 2>/dev/null || true) == no* ]] || die "the manager may $forbidden: is the authorization mode RBAC?"
 	done

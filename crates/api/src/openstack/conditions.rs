@@ -10,6 +10,7 @@ pub enum Type {
     ConfigurationValid: "The parameters describe a valid cloud.",
     TasksSucceeded: "No task has failed.",
     AccountsWritten: "RabbitMQ and Keystone have all accounts of the services.",
+    NodesDrained: "No server is on a compute node that is cordoned or gone.",
     Paused: "The object is paused, and the controller leaves the cloud unchanged.",
 }
 }
@@ -32,6 +33,14 @@ pub enum Reason {
     Written: "All accounts are there.",
     NotWritten: "An account is missing, or a store does not answer.",
     NotYet: "No store can be asked yet.",
+    NoneCordoned: "No compute node is cordoned.",
+    Drained: "No server is on a cordoned node.",
+    Draining: "Servers leave cordoned nodes.",
+    ServersCannotMove: "The message names servers that no migration moves, each with the reason.",
+    TimedOut: "No more migrations are started: compute.drain.timeout is over.",
+    WaitingForServers: "Servers are on a cordoned node, and compute.drain.mode is Wait.",
+    NodeGone: "A node is gone, and Nova has its service or servers still.",
+    NotAnswered: "Nova or Keystone does not answer, or nodes cannot be listed.",
     Paused: "The object is paused.",
     NotPaused: "The object is not paused.",
 }

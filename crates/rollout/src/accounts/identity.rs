@@ -106,7 +106,7 @@ impl<'a> Keystone<'a> {
     }
 
     /// Token of the controller, from a login as administrator; kept for later requests.
-    async fn token(&mut self) -> Result<Password, String> {
+    pub(super) async fn token(&mut self) -> Result<Password, String> {
         if let Some(token) = &self.token {
             return Ok(token.clone());
         }

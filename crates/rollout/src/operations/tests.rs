@@ -10,6 +10,8 @@ fn object(name: &str, created: &str, status: &Value) -> Value {
 
 fn seen(operations: Vec<Value>) -> Seen {
     Seen {
+        budgets: Vec::new(),
+        nodes: None,
         objects: vec![],
         operations,
         pods: vec![],

@@ -37,6 +37,15 @@ impl Counter {
         self.asked.lock().values().sum()
     }
 
+    /// Requests besides watches, which the controller begins anew every five minutes.
+    pub(crate) fn besides_watches(&self) -> usize {
+        let asked = self.asked.lock();
+        let others = asked
+            .iter()
+            .filter(|((_, _, verb), _)| verb != "watch" && verb != "list");
+        others.map(|(_, count)| count).sum()
+    }
+
     /// Writes of objects and statuses.
     fn writes(&self) -> usize {
         let asked = self.asked.lock();

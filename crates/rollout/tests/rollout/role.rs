@@ -11,10 +11,12 @@ use crate::world::{CLOUD, World, start};
 
 const MANIFESTS: &str = include_str!("../../../../config/rbac/openstack.yaml");
 
-/// Permissions of the Role.
+/// Permissions of the Role, and of the ClusterRole.
 fn allowed() -> BTreeSet<Asked> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(MANIFESTS).unwrap();
-    let role = documents.iter().find(|it| it["kind"] == "Role").unwrap();
+    let is_role = |it: &&Value| it["kind"] == "Role" || it["kind"] == "ClusterRole";
+    let roles = documents.iter().filter(is_role);
+    let rules = roles.flat_map(|role| role["rules"].as_array().unwrap());
     let texts = |value: &Value| {
         let items = value.as_array().unwrap().iter();
         items
@@ -22,7 +24,7 @@ fn allowed() -> BTreeSet<Asked> {
             .collect::<Vec<String>>()
     };
     let mut allowed = BTreeSet::new();
-    for rule in role["rules"].as_array().unwrap() {
+    for rule in rules {
         for group in texts(&rule["apiGroups"]) {
             for resource in texts(&rule["resources"]) {
                 for verb in texts(&rule["verbs"]) {

@@ -36,6 +36,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn open() -> Self {
+        Self::of(&["node-0"]).await
+    }
+
+    /// A management cluster with these nodes.
+    pub(crate) async fn of(names: &[&str]) -> Self {
         let faults = Faults::default();
         let programs = Programs::new(&faults);
         let kubelet = Some(Arc::new(programs.clone()) as Arc<dyn Kubelet>);
@@ -43,6 +48,7 @@ impl World {
         programs.serve(management.client.clone());
         let options = nodes::Options {
             faults: faults.clone(),
+            nodes: names.iter().map(|it| (*it).to_owned()).collect(),
             ..nodes::Options::default()
         };
         let client = management.client.clone();
