@@ -8,11 +8,12 @@ use keystone_auth::sync::Config;
 use serde_json::{Value, json};
 
 use super::tls;
-use crate::cli::{KeystoneCheck, Output};
+use crate::cli::{CheckedFiles, KeystoneCheck, Output};
 
 /// Report on all files, and true if all are usable.
 pub(crate) fn run(args: &KeystoneCheck) -> (String, bool) {
-    let (files, mut report) = (&args.files, Report::default());
+    let files: &CheckedFiles = &args.files;
+    let mut report = Report::default();
     report.of(files.policy.as_deref(), policy);
     report.of(files.sync_config.as_deref(), sync);
     report.of(files.certificate.as_deref(), |text| {
@@ -291,7 +292,7 @@ fn yaml(text: &str) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{CheckedFiles, OutputArg};
+    use crate::cli::OutputArg;
 
     #[test]
     fn kubeconfigs_flags_and_configurations_say_what_will_not_work() {
