@@ -186,7 +186,7 @@ fn image(
         .iter()
         .filter(|it| LICENCES.contains(&it.name.as_str()));
     let licences = licences.map(|it| (it.name.clone(), it.content().to_vec()));
-    let layer = Layer::of(program, licences)?;
+    let layer = Layer::new(program, licences)?;
     let rust = builds::rust(root)?;
     let bill = materials::cyclonedx(program, crates, &layer.packages, &rust, time)?;
     let layer = layer.with_bill(&bill);

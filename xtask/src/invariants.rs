@@ -25,7 +25,7 @@ pub(crate) fn broken(root: &Path, sources: &[Source]) -> anyhow::Result<Vec<Stri
     problems.extend(dependencies::undescribed(
         &architecture.context("ARCHITECTURE.md")?,
     ));
-    let names = Names::of(sources);
+    let names = Names::from_sources(sources);
     problems.extend(modules::broken(sources, &names));
     problems.extend(circles::broken(sources, &names));
     problems.extend(reconcilers::broken(sources, &names));

@@ -81,7 +81,7 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
     let stop = Stop::on_signals()?;
     let missing = missing_conditions(&root, &table, &stop)?;
     let tests = arguments.tests_took.map(|seconds| seconds / 60.0);
-    let mut digests = Digests::of(&root)?;
+    let mut digests = Digests::from_root(&root)?;
     let mut waiting = Vec::new();
     let mut absent = Vec::new();
     let mut unchanged = Vec::new();

@@ -13,7 +13,7 @@ pub mod deletion;
 
 /// Further object needed for a [`Review`], such as the class of a Cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct RelatedObject {
     /// Group and version.
     pub api_version: &'static str,
     /// Kind.

@@ -58,7 +58,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Message about an unknown word, cut to 64 characters.
-    pub fn of(cluster: &Cluster) -> Result<Self, String> {
+    pub fn from_cluster(cluster: &Cluster) -> Result<Self, String> {
         let annotation = cluster.annotations().get(DELETE_WITH_CLUSTER_ANNOTATION);
         Self::parse(annotation.map_or("", String::as_str)).map_err(|word| {
             let word = printable::bounded(&word, 64).into_owned();

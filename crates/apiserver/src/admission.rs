@@ -41,7 +41,7 @@ pub(crate) struct Admission<'a> {
 
 impl<'a> Admission<'a> {
     /// `None` without a matching rule, the case of nearly all requests.
-    pub(crate) fn of(core: &Core, attributes: Attributes<'a>) -> Option<Self> {
+    pub(crate) fn new(core: &Core, attributes: Attributes<'a>) -> Option<Self> {
         let hooks = core.admission.hooks(&core.store);
         let concerned = |hooks: &[Hook]| hooks.iter().any(|hook| rules::ruled(hook, &attributes));
         let any = concerned(&hooks.mutating) || concerned(&hooks.validating);
@@ -316,9 +316,9 @@ pub(crate) async fn of_created(
     let attributes = Attributes {
         kind,
         name: name.to_owned(),
-        ..Attributes::of(call, Operation::Create, call.dry_run("CreateOptions")?)
+        ..Attributes::new(call, Operation::Create, call.dry_run("CreateOptions")?)
     };
-    let Some(admission) = Admission::of(&call.core, attributes) else {
+    let Some(admission) = Admission::new(&call.core, attributes) else {
         return Ok(());
     };
     if call.resource.namespaced && object.is_object() {
@@ -344,9 +344,9 @@ pub(crate) async fn of_deletion(
 ) -> Result<(), ApiError> {
     let attributes = Attributes {
         options: options.clone(),
-        ..Attributes::of(call, Operation::Delete, dry_run)
+        ..Attributes::new(call, Operation::Delete, dry_run)
     };
-    let Some(admission) = Admission::of(&call.core, attributes) else {
+    let Some(admission) = Admission::new(&call.core, attributes) else {
         return Ok(());
     };
     admission.mutate(None, Some(old), warnings).await?;

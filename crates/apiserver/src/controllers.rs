@@ -35,7 +35,7 @@ use crate::core::Core;
 use crate::rest::{
     DeleteOptions, FOREGROUND, ORPHAN, Propagation, definitions, delete_object, edit,
 };
-use crate::store::{Change, Notice, Object, Place, WriteError};
+use crate::store::{Change, Notice, Object, ObjectKey, WriteError};
 use crate::view::Kind;
 
 /// Time to live of Events in kube-apiserver (`--event-ttl`).
@@ -59,7 +59,7 @@ pub(crate) fn start(core: &Arc<Core>) {
 async fn run(
     core: Weak<Core>,
     mut notices: mpsc::UnboundedReceiver<Arc<Notice>>,
-    pending: Vec<Place>,
+    pending: Vec<ObjectKey>,
 ) {
     for place in pending {
         let Some(core) = core.upgrade() else { return };
@@ -155,13 +155,13 @@ impl Collector<'_> {
     }
 
     /// Processes an object after any change.
-    async fn object(&self, place: &Place) {
+    async fn object(&self, place: &ObjectKey) {
         self.dependent(place).await;
         self.deleting(place).await;
     }
 
     /// Continues the deletion of an object.
-    async fn deleting(&self, place: &Place) {
+    async fn deleting(&self, place: &ObjectKey) {
         let Some(resource) = self.resource(place) else {
             return;
         };
@@ -214,7 +214,7 @@ impl Collector<'_> {
             .cloned()
             .collect();
         for object in objects.iter().filter(|object| !object.facts.deleting) {
-            let place = Place {
+            let place = ObjectKey {
                 collection: Arc::clone(collection),
                 key: Arc::clone(&object.key),
             };
@@ -238,7 +238,7 @@ impl Collector<'_> {
 
     async fn old_events(&self, now: Timestamp) {
         let oldest = now.checked_sub(EVENTS_LIVE).unwrap_or(now);
-        let place = Place {
+        let place = ObjectKey {
             collection: "/events".into(),
             key: "".into(),
         };
@@ -271,7 +271,7 @@ impl Collector<'_> {
         }
     }
 
-    fn resource(&self, place: &Place) -> Option<Arc<Resource>> {
+    fn resource(&self, place: &ObjectKey) -> Option<Arc<Resource>> {
         let (group, plural) = place.collection.split_once('/')?;
         self.core.store.registry().find(group, plural)
     }
@@ -349,7 +349,7 @@ impl Collector<'_> {
 }
 
 /// Namespace or definition with a deletion that may have waited for an [`Object`].
-fn waiting_for(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
+fn waiting_for(place: &ObjectKey, object: &Object) -> impl Iterator<Item = ObjectKey> {
     let definition = place
         .collection
         .split_once('/')
@@ -359,7 +359,7 @@ fn waiting_for(place: &Place, object: &Object) -> impl Iterator<Item = Place> {
         .into_iter()
         .filter_map(|(collection, key)| {
             let key = key.filter(|key| !key.is_empty())?;
-            Some(Place {
+            Some(ObjectKey {
                 collection: collection.into(),
                 key: key.into(),
             })

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::core::Core;
 use crate::namespaces::{SERVER, create_missing, object};
 use crate::rest::edit;
-use crate::store::{Place, WriteError};
+use crate::store::{ObjectKey, WriteError};
 
 const SERVICE: &str = "default/kubernetes";
 const AUTHENTICATION: &str = "kube-system/extension-apiserver-authentication";
@@ -36,7 +36,7 @@ pub(crate) async fn keep(core: &Core) -> Result<(), String> {
 }
 
 /// True if the object at `place` is one of the [`Kept`] objects.
-pub(crate) fn is_kept(core: &Core, place: &Place) -> bool {
+pub(crate) fn is_kept(core: &Core, place: &ObjectKey) -> bool {
     matches!(&*place.key, SERVICE | AUTHENTICATION)
         && all(core)
             .iter()

@@ -51,7 +51,7 @@ pub trait Hooks: Send + Sync {
     }
 
     /// Second object for further defaults and rules of `object`, such as the class of a cluster.
-    fn beside(&self, _object: &Value) -> Option<Beside> {
+    fn beside(&self, _object: &Value) -> Option<RelatedObject> {
         None
     }
 
@@ -98,7 +98,7 @@ pub struct Referrers {
 
 /// Second object of an admission, of a kind of CustomResourceDefinitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct RelatedObject {
     /// API group.
     pub group: String,
     /// Plural of the kind.

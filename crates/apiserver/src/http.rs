@@ -46,7 +46,7 @@ async fn handled(
     let query = Query::parse(parts.uri.query());
     let begun = Instant::now();
     let counted = Arc::clone(&core);
-    let labels = Labels::of(&core.store.registry(), &route, &parts.method, &query);
+    let labels = Labels::for_route(&core.store.registry(), &route, &parts.method, &query);
     let running = counted.requests.begin(labels);
     let answer = match route {
         Route::Object(path) if pods::is_for_kubelet(&path) => {

@@ -39,7 +39,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    pub(crate) fn of(core: &Arc<Core>) -> Self {
+    pub(crate) fn from_core(core: &Arc<Core>) -> Self {
         let core = Arc::clone(core);
         Self { core, user: None }
     }

@@ -73,7 +73,7 @@ pub mod sockets;
 
 pub use body::Body;
 pub use follow::Followed;
-pub use hooks::{Beside, FieldError, Hooks, NoHooks, Referrers};
+pub use hooks::{FieldError, Hooks, NoHooks, Referrers, RelatedObject};
 pub use in_process::InProcess;
 pub use kubelet::{Connection, Kubelet, KubeletClient, KubeletClientError, Line, Log};
 pub use metrics::Stats;

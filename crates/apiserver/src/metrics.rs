@@ -152,7 +152,12 @@ impl Drop for Watching {
 
 impl Labels {
     /// [`Labels`] of a request for a served resource.
-    pub(crate) fn of(registry: &Registry, route: &Route, method: &Method, query: &Query) -> Self {
+    pub(crate) fn for_route(
+        registry: &Registry,
+        route: &Route,
+        method: &Method,
+        query: &Query,
+    ) -> Self {
         let verb = match *method {
             Method::GET | Method::HEAD => "GET",
             Method::POST => "POST",

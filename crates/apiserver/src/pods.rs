@@ -157,7 +157,7 @@ impl Request<'_> {
 
     fn listening(&self, node: Value) -> Result<Node, ApiError> {
         let client = self.core.options.kubelet_client.as_ref();
-        Node::of(
+        Node::new(
             node,
             &client.map_or(PREFERRED.to_vec(), KubeletClient::preferred),
         )
@@ -194,7 +194,7 @@ struct Node {
 }
 
 impl Node {
-    fn of(object: Value, preferred: &[&str]) -> Result<Self, ApiError> {
+    fn new(object: Value, preferred: &[&str]) -> Result<Self, ApiError> {
         let status = &object["status"];
         let addresses = status["addresses"].as_array();
         let addresses = addresses.map(Vec::as_slice).unwrap_or_default();

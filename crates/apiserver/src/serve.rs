@@ -18,7 +18,7 @@ use crate::pods::Tunnels;
 use crate::request::query::Query;
 use crate::request::{ServedVersion, path};
 use crate::response::{failure, text};
-use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Place};
+use crate::sockets::{self, Arriving, Duplex, Ended, Limits, Slot};
 use crate::user::UserInfo;
 
 /// Timeout of the TLS handshake.
@@ -53,7 +53,7 @@ pub(crate) async fn connection(
     stream: Box<dyn Duplex>,
     tls: Arc<rustls::ServerConfig>,
     version: Option<Arc<str>>,
-    place: Place,
+    place: Slot,
     stop: CancellationToken,
 ) {
     let handshake = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(tls).accept(stream));

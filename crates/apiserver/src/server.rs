@@ -66,7 +66,7 @@ impl ApiServer {
     /// Service for in-process clients, with the identity of a member of `system:masters`:
     /// `kube::Client::new(server.in_process(), "default")`.
     pub fn in_process(&self) -> InProcess {
-        InProcess::of(&self.core)
+        InProcess::from_core(&self.core)
     }
 
     /// Same as [`in_process`](Self::in_process), under a name that reads well in

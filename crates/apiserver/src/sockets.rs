@@ -4,7 +4,7 @@
 //! connections, the oldest one without a pending answer makes room. Idle clients cannot lock out others.
 
 mod body;
-mod place;
+mod slot;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -26,10 +26,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use body::{Arriving, Late};
-pub use place::Place;
+pub use slot::Slot;
 
 use self::body::{AnswerBody, Answering};
-use self::place::{Places, Watched};
+use self::slot::{Places, Watched};
 use crate::body::BoxError;
 
 /// Limits of a listening socket.
@@ -79,7 +79,7 @@ pub fn listen<F>(
     listener: TcpListener,
     limits: Limits,
     stop: CancellationToken,
-    serve: impl Fn(TcpStream, SocketAddr, Place) -> F + Send + Sync + 'static,
+    serve: impl Fn(TcpStream, SocketAddr, Slot) -> F + Send + Sync + 'static,
 ) -> BoxFuture<'static, ()>
 where
     F: Future<Output = ()> + Send + 'static,
@@ -88,7 +88,7 @@ where
     accept(listener, limits, stop, Box::new(serve)).boxed()
 }
 
-type Serve = Box<dyn Fn(TcpStream, SocketAddr, Place) -> BoxFuture<'static, ()> + Send + Sync>;
+type Serve = Box<dyn Fn(TcpStream, SocketAddr, Slot) -> BoxFuture<'static, ()> + Send + Sync>;
 
 async fn accept(listener: TcpListener, limits: Limits, stop: CancellationToken, serve: Serve) {
     let (places, connections) = (Places::new(limits), TaskTracker::new());
@@ -132,7 +132,7 @@ where
     B::Error: Into<BoxError>,
 {
     let stopped = stop.clone();
-    let serve = move |stream, peer, place: Place| {
+    let serve = move |stream, peer, place: Slot| {
         let (answer, stopped) = (answer.clone(), stopped.clone());
         async move {
             let answer = move |request| answer(peer, request);
@@ -154,7 +154,7 @@ pub enum Ended {
 /// Serves the [`Request`]s of one connection until its end, until one of its [`Limits`], or until `stop`.
 pub fn connection<'a, S, F, B>(
     stream: S,
-    place: &'a Place,
+    place: &'a Slot,
     answer: impl Fn(Request<Arriving>) -> F + Send + Sync + 'a,
     stop: impl Future<Output = ()> + Send + 'a,
 ) -> BoxFuture<'a, Ended>
@@ -181,7 +181,7 @@ type Answer<'a> = Box<
 /// HTTP of a connection. hyper's part is large, so it is compiled once, here.
 async fn served(
     stream: Box<dyn Duplex>,
-    place: &Place,
+    place: &Slot,
     answer: Answer<'_>,
     stop: BoxFuture<'_, ()>,
 ) -> Ended {
@@ -220,9 +220,9 @@ async fn served(
     Ended::Closed
 }
 
-/// [`Place`] without competing connections.
-pub fn alone(limits: Limits) -> Place {
-    Place::alone(limits)
+/// [`Slot`] without competing connections.
+pub fn alone(limits: Limits) -> Slot {
+    Slot::alone(limits)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(crate) use log::At;
 pub(crate) use object::{Change, Draft, Event, Object, frame, json_at};
 pub use open_error::OpenError;
 pub(crate) use sqlite::past::Unread;
-pub(crate) use state::{Notice, Place, State};
+pub(crate) use state::{Notice, ObjectKey, State};
 
 use crate::options::{self, Options};
 use packing::PACK_ABOVE;
@@ -40,7 +40,7 @@ pub(crate) const NAMESPACES: &str = "/namespaces";
 /// One write.
 #[derive(Debug)]
 pub(crate) struct Write {
-    pub(crate) place: Place,
+    pub(crate) place: ObjectKey,
     /// Revision to replace; 0 if there must be no object.
     pub(crate) expect: u64,
     /// New object, or the last state of a deleted one.
@@ -54,7 +54,7 @@ impl Write {
     /// New object as the server itself creates it.
     pub(crate) fn create(collection: &str, key: &str, object: &Value) -> Result<Self, WriteError> {
         Ok(Self {
-            place: Place {
+            place: ObjectKey {
                 collection: collection.into(),
                 key: key.into(),
             },
@@ -67,16 +67,16 @@ impl Write {
 
     /// Containers that must exist, and must not be about to be deleted, for a new object to be stored: the namespace
     /// and the definition. Both are emptied before they go, so nothing may be added during the deletion.
-    fn containers(&self) -> impl Iterator<Item = Place> {
+    fn containers(&self) -> impl Iterator<Item = ObjectKey> {
         let place = (self.expect == 0).then_some(&self.place);
         let namespace = place.and_then(|place| place.key.split_once('/'));
-        let namespace = namespace.map(|(namespace, _)| Place {
+        let namespace = namespace.map(|(namespace, _)| ObjectKey {
             collection: NAMESPACES.into(),
             key: namespace.into(),
         });
         let kind = place.and_then(|place| place.collection.split_once('/'));
         let kind = kind.filter(|(group, plural)| !Registry::has_built_in(group, plural));
-        let definition = kind.map(|(group, plural)| Place {
+        let definition = kind.map(|(group, plural)| ObjectKey {
             collection: CRD_COLLECTION.into(),
             key: format!("{plural}.{group}").into(),
         });
@@ -99,7 +99,7 @@ pub(crate) enum WriteError {
     Conflict,
     /// The namespace or the definition of a new object is being deleted, or gone.
     #[error("{} {} is being deleted", .0.collection.trim_start_matches('/'), .0.key)]
-    Closed(Place),
+    Closed(ObjectKey),
     /// The object may not be stored.
     #[error(transparent)]
     Unstorable(#[from] Unstorable),

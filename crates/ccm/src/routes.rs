@@ -118,7 +118,7 @@ impl Work<'_> {
 
     fn plan(&self, record: &Record, view: &View) -> (Vec<Wanted>, Plan) {
         let cidrs = &self.shared.ctx.options.routes.cluster_cidrs;
-        let reach = Reach::of(self.router, view);
+        let reach = Reach::new(self.router, view);
         let wanted = desired::of(&self.nodes, self.router, &reach, cidrs);
         let facts = Facts {
             router: self.router,

@@ -183,7 +183,7 @@ pub(crate) struct Octavia {
 
 impl Octavia {
     /// Features of Octavia for a [`Service`].
-    async fn of(
+    async fn new(
         service: &Service,
         cloud: &Cloud,
         provider: &str,
@@ -192,7 +192,7 @@ impl Octavia {
         let Some(spec) = &service.spec else {
             return Ok(Self::default());
         };
-        let has_two = vip::Family::of(spec).1.is_some() && !drivers.lacks(provider);
+        let has_two = vip::Family::from_spec(spec).1.is_some() && !drivers.lacks(provider);
         if !has_two && !local::asks_for_version(spec, provider == OVN) {
             return Ok(Self::default());
         }
@@ -253,11 +253,11 @@ pub(crate) async fn reconcile(service: Arc<Service>, shared: Arc<Shared>) -> Res
     if !settings.conf.load_balancer.enabled {
         return disabled(&service, ctx).await;
     }
-    let identity = Identity::of(&service, &ctx.options.cluster_name, ctx.cluster().await?);
+    let identity = Identity::new(&service, &ctx.options.cluster_name, ctx.cluster().await?);
     let cloud = log_in(&service, ctx, &settings, wanted).await?;
     let provider = &settings.conf.load_balancer.provider;
     let octavia = match wanted {
-        true => Octavia::of(&service, &cloud, provider, &shared.drivers).await?,
+        true => Octavia::new(&service, &cloud, provider, &shared.drivers).await?,
         false => Octavia::default(),
     };
     let has_local_members = local::of_service(&service, provider == OVN, octavia.has_http_on_udp);

@@ -31,7 +31,7 @@ pub(crate) fn nodes(
         let Some(changes) = batch else {
             return stream::iter(references(nodes.iter()));
         };
-        let servers = Servers::of(&changes);
+        let servers = Servers::from_changes(&changes);
         let concerned = nodes.iter().filter(|node| servers.concern(node));
         stream::iter(references(concerned))
     })
@@ -50,7 +50,7 @@ struct Servers<'a> {
 }
 
 impl<'a> Servers<'a> {
-    fn of(changes: &'a [Change]) -> Self {
+    fn from_changes(changes: &'a [Change]) -> Self {
         let mut all = Self::default();
         for change in changes {
             match change.kind {
@@ -190,7 +190,7 @@ impl Marks {
 
     fn concern(&self, service: &Service, cluster_name: &str) -> bool {
         // The compared marks do not include the uid of the cluster.
-        let first = Identity::of(service, cluster_name, "");
+        let first = Identity::new(service, cluster_name, "");
         let seconds = Family::ALL.map(|family| first.of_second(family));
         let named = service.annotations().get(service::annotations::ID);
         let is_marked = |identity: &Identity| {

@@ -116,7 +116,7 @@ type Outcome<'a> = (
 
 impl Subject {
     /// `plane` with its Cluster; `None` without a Cluster.
-    fn of(plane: Arc<KubeadmControlPlane>, context: &Context) -> Option<Self> {
+    fn new(plane: Arc<KubeadmControlPlane>, context: &Context) -> Option<Self> {
         let cluster = cluster_of(context, &plane)?;
         let key = ClusterKey::new(plane.namespace()?, cluster.name_any());
         Some(Self {
@@ -168,7 +168,7 @@ async fn reconcile(
     plane: Arc<KubeadmControlPlane>,
     scope: Arc<Scope>,
 ) -> Result<Action, ControlPlaneError> {
-    let Some(subject) = Subject::of(plane, &scope.context) else {
+    let Some(subject) = Subject::new(plane, &scope.context) else {
         return Ok(Action::await_change());
     };
     let planes: Api<KubeadmControlPlane> = scope.context.api(&subject.key.namespace);

@@ -31,7 +31,7 @@ impl ApiVersion {
     ///
     /// # Errors
     /// Before Kubernetes 1.22.
-    pub fn of(version: &Version) -> Result<Self, UnsupportedVersion> {
+    pub fn from_version(version: &Version) -> Result<Self, UnsupportedVersion> {
         if *version < Version::new(1, 22, 0) {
             return Err(UnsupportedVersion {
                 version: version.to_string(),

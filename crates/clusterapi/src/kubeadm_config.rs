@@ -98,7 +98,7 @@ async fn reconcile(
         cluster,
         key,
     };
-    let plan = plan::decide(&Facts::of(&subject));
+    let plan = plan::decide(&Facts::from_subject(&subject));
     let outcome = act(&scope, &mut subject, plan).await;
     match &outcome {
         // After a restart: the reported status stays until the end of the first attempt to connect, which triggers a

@@ -18,14 +18,14 @@ pub(crate) const WAITING: &str = "Waiting for ";
 
 /// Event to publish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct PendingEvent {
     type_: events::Type,
     reason: String,
     action: &'static str,
     note: String,
 }
 
-impl News {
+impl PendingEvent {
     fn new(
         type_: events::Type,
         reason: &str,
@@ -100,7 +100,7 @@ impl News {
 pub(crate) async fn publish<K>(
     ctx: &Context,
     about: &K,
-    news: impl IntoIterator<Item = News> + Send,
+    news: impl IntoIterator<Item = PendingEvent> + Send,
 ) where
     K: Resource<DynamicType = ()>,
 {
@@ -114,7 +114,7 @@ pub(crate) async fn publish<K>(
 
 /// Begin and end of the pause of an object with the annotation. Objects of a paused Cluster have the [`Condition`] alone:
 /// the Cluster has the events.
-pub(crate) fn pause(before: &[Condition], after: &[Condition]) -> Option<News> {
+pub(crate) fn pause(before: &[Condition], after: &[Condition]) -> Option<PendingEvent> {
     let reasons = [before, after].into_iter();
     let mut reasons = reasons.filter_map(|list| conditions::find(list, pause::PAUSED));
     match reasons.any(|it| !["", pause::OF_CLUSTER].contains(&it.message.as_str())) {
@@ -123,32 +123,44 @@ pub(crate) fn pause(before: &[Condition], after: &[Condition]) -> Option<News> {
     }
 }
 
-fn pause_of_any(before: &[Condition], after: &[Condition]) -> Option<News> {
+fn pause_of_any(before: &[Condition], after: &[Condition]) -> Option<PendingEvent> {
     let paused = |list| conditions::is_true(list, pause::PAUSED);
     match (paused(before), paused(after)) {
         (false, true) => {
             let why = &conditions::find(after, pause::PAUSED)?.message;
             let note = format!("Nothing is done until the pause ends: {why}");
-            Some(News::normal("Paused", "Pause", note))
+            Some(PendingEvent::normal("Paused", "Pause", note))
         }
-        (true, false) => Some(News::normal("Resumed", "Pause", "The pause has ended")),
+        (true, false) => Some(PendingEvent::normal(
+            "Resumed",
+            "Pause",
+            "The pause has ended",
+        )),
         _ => None,
     }
 }
 
 /// Events of a [`Cluster`].
-pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
+pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<PendingEvent> {
     let name = after.name_any();
     let mut news: Vec<_> = pause_of_any(before.conditions(), after.conditions())
         .into_iter()
         .collect();
     if !before.infrastructure_provisioned() && after.infrastructure_provisioned() {
         let note = format!("The infrastructure of Cluster {name} is ready for machines");
-        news.push(News::normal("InfrastructureReady", "Provision", note));
+        news.push(PendingEvent::normal(
+            "InfrastructureReady",
+            "Provision",
+            note,
+        ));
     }
     if !before.control_plane_initialized() && after.control_plane_initialized() {
         let note = format!("The control plane of Cluster {name} is initialized");
-        news.push(News::normal("ControlPlaneReady", "Initialize", note));
+        news.push(PendingEvent::normal(
+            "ControlPlaneReady",
+            "Initialize",
+            note,
+        ));
     }
     let (before, after) = (before.conditions(), after.conditions());
     news.extend(failures(
@@ -163,13 +175,21 @@ pub(crate) fn of_cluster(before: &Cluster, after: &Cluster) -> Vec<News> {
 }
 
 /// Events of a [`Machine`]; `given_up` is the reason why its drain ended with remaining Pods, if so.
-pub(crate) fn of_machine(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
+pub(crate) fn of_machine(
+    before: &Machine,
+    after: &Machine,
+    given_up: Option<&str>,
+) -> Vec<PendingEvent> {
     let mut news: Vec<_> = pause(before.conditions(), after.conditions())
         .into_iter()
         .collect();
     if let (None, Some(node)) = (before.node_name(), after.node_name()) {
         let note = format!("Node {node} has joined the cluster");
-        news.push(News::normal("SuccessfulSetNodeRef", "SetNodeRef", note));
+        news.push(PendingEvent::normal(
+            "SuccessfulSetNodeRef",
+            "SetNodeRef",
+            note,
+        ));
     }
     news.extend(deletion(before, after, given_up));
     let (before, after) = (before.conditions(), after.conditions());
@@ -192,7 +212,7 @@ const UNDRAINED: [Reason; 3] = [
     Reason::DrainingNode,
 ];
 
-fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<News> {
+fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<PendingEvent> {
     let reason = |machine: &Machine| {
         let found = conditions::find(machine.conditions(), Type::Deleting);
         found.map_or(String::new(), |found| found.reason.clone())
@@ -216,14 +236,14 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
         news.push(match given_up {
             None => {
                 let note = format!("Node {node} is drained");
-                News::normal("SuccessfulDrainNode", "Drain", note)
+                PendingEvent::normal("SuccessfulDrainNode", "Drain", note)
             }
             Some(why) => {
                 let note = format!(
                     "The drain of Node {node} has timed out ({why}); the machine \
                      is deleted with the Pods that are left"
                 );
-                News::warning("FailedDrainNode", "Drain", note)
+                PendingEvent::warning("FailedDrainNode", "Drain", note)
             }
         });
     }
@@ -238,20 +258,27 @@ fn deletion(before: &Machine, after: &Machine, given_up: Option<&str>) -> Vec<Ne
             .map(|line| line.trim_start_matches("* ").to_owned())
             .collect();
         let note = format!("Node {node} is not drained: {}", held.join("; "));
-        news.push(News::warning("FailedDrainNode", "Drain", note));
+        news.push(PendingEvent::warning("FailedDrainNode", "Drain", note));
     }
     if was == Reason::WaitingForVolumeDetach && is != was && is != Reason::Deleting {
         let note = format!("The volumes of Node {node} are detached");
-        news.push(News::normal("NodeVolumesDetached", "Detach", note));
+        news.push(PendingEvent::normal("NodeVolumesDetached", "Detach", note));
     }
     if is == Reason::DeletingNode && was != is {
-        news.push(News::warning("FailedDeleteNode", "Delete", message(after)));
+        news.push(PendingEvent::warning(
+            "FailedDeleteNode",
+            "Delete",
+            message(after),
+        ));
     }
     news
 }
 
 /// Events of a [`MachineDeployment`].
-pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeployment) -> Vec<News> {
+pub(crate) fn of_deployment(
+    before: &MachineDeployment,
+    after: &MachineDeployment,
+) -> Vec<PendingEvent> {
     let (before, after) = (before.conditions(), after.conditions());
     let reason = match conditions::is_true(after, Type::RollingOut) {
         true => "RolloutBlocked",
@@ -265,7 +292,7 @@ pub(crate) fn of_deployment(before: &MachineDeployment, after: &MachineDeploymen
 }
 
 /// Begin and end of a rollout.
-pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News> {
+pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<PendingEvent> {
     let rolls = |list| conditions::is_true(list, Type::RollingOut);
     match (rolls(before), rolls(after)) {
         (false, true) => {
@@ -274,18 +301,22 @@ pub(crate) fn rollout(before: &[Condition], after: &[Condition]) -> Option<News>
             let lines = found.message.lines();
             let lines = lines.take_while(|line| !line.starts_with("Th"));
             let note = one_line(&lines.collect::<Vec<_>>().join("\n"));
-            Some(News::normal("RolloutStarted", "RollOut", note))
+            Some(PendingEvent::normal("RolloutStarted", "RollOut", note))
         }
         (true, false) => {
             let note = "All machines are up to date";
-            Some(News::normal("RolloutCompleted", "RollOut", note))
+            Some(PendingEvent::normal("RolloutCompleted", "RollOut", note))
         }
         _ => None,
     }
 }
 
 /// New obstacles to the creation or deletion of machines. A warning, unless the obstacle passes without intervention.
-pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -> Option<News> {
+pub(crate) fn blocked(
+    before: &[Condition],
+    after: &[Condition],
+    reason: &str,
+) -> Option<PendingEvent> {
     let was = obstacles(before).map(|found| found.message.as_str());
     let found = obstacles(after)?;
     let lines = list_of_obstacles(&found.message);
@@ -298,7 +329,7 @@ pub(crate) fn blocked(before: &[Condition], after: &[Condition], reason: &str) -
         false => events::Type::Warning,
     };
     let note = lines.join("; ");
-    Some(News::new(type_, reason, "CreateMachine", note))
+    Some(PendingEvent::new(type_, reason, "CreateMachine", note))
 }
 
 /// Words before the list of obstacles in `RollingOut`, `ScalingUp` and `ScalingDown`.
@@ -325,7 +356,7 @@ pub(crate) fn failure(
     after: &[Condition],
     type_: Type,
     action: &'static str,
-) -> Option<News> {
+) -> Option<PendingEvent> {
     let is = conditions::find(after, type_)?;
     let was = conditions::find(before, type_);
     let known = was.is_some_and(|was| was.reason == is.reason && was.message == is.message);
@@ -336,7 +367,7 @@ pub(crate) fn failure(
         "" => format!("{type_} is {}", is.status),
         message => one_line(without_types(message)),
     };
-    Some(News::warning(&is.reason, action, note))
+    Some(PendingEvent::warning(&is.reason, action, note))
 }
 
 /// Warnings about [`Condition`]s, given with their actions; without any, the warning about the duties of the
@@ -345,7 +376,7 @@ fn failures(
     before: &[Condition],
     after: &[Condition],
     conditions: &[(Type, &'static str)],
-) -> Vec<News> {
+) -> Vec<PendingEvent> {
     let news = conditions
         .iter()
         .filter_map(|(type_, action)| failure(before, after, *type_, action));
@@ -357,7 +388,7 @@ fn failures(
 }
 
 /// Warning about failed duties of a reconcile, if new.
-pub(crate) fn of_duties(before: &[Condition], after: &[Condition]) -> Option<News> {
+pub(crate) fn of_duties(before: &[Condition], after: &[Condition]) -> Option<PendingEvent> {
     failure(before, after, duties::TYPE, "Reconcile")
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn aggregate<'a>(
 ) -> Verdict {
     let members = objects
         .into_iter()
-        .map(|(name, list)| Member::of(kind, name, list, from));
+        .map(|(name, list)| Member::new(kind, name, list, from));
     let (worst, text) = merged(members.collect(), from, Polarity::Positive);
     verdict(type_, worst, reasons).because(text)
 }
@@ -138,7 +138,7 @@ pub(crate) struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// Object with these [`Condition`]s; `from` is the aggregated one.
-    pub(crate) fn of(kind: &'a str, name: &'a str, list: &[Condition], from: Type) -> Self {
+    pub(crate) fn new(kind: &'a str, name: &'a str, list: &[Condition], from: Type) -> Self {
         let condition = conditions::find(list, from)
             .map(|found| (Status::parse(&found.status), line_of(found)));
         Self {

@@ -3,7 +3,7 @@
 //! A plan that was applied and is planned again is empty. A plan that is cut off after any step and planned again leads
 //! to the same end state, with nothing created twice and nothing left over.
 //!
-//! A test brings a [`World`]: a model of the API that the steps of a plan change, with the rules of the real one.
+//! A test brings a [`System`]: a model of the API that the steps of a plan change, with the rules of the real one.
 
 #![allow(clippy::panic)]
 
@@ -13,7 +13,7 @@ use std::fmt::Debug;
 const MOST: usize = 1000;
 
 /// State that a plan reads and its steps change.
-pub trait World: Clone {
+pub trait System: Clone {
     /// Request of the controller.
     type Step: Debug;
     /// State for comparison at the end: everything in the world, without ids, times and other values that differ from
@@ -35,11 +35,11 @@ pub trait World: Clone {
     fn state(&self) -> Self::State;
 }
 
-/// Plans and applies until no step remains and [`World::pass`] changes nothing. Returns the number of steps.
+/// Plans and applies until no step remains and [`System::pass`] changes nothing. Returns the number of steps.
 ///
 /// # Panics
 /// The plans do not come to an end, or a step is rejected.
-pub fn settle<W: World>(world: &mut W) -> usize {
+pub fn settle<W: System>(world: &mut W) -> usize {
     run(world, usize::MAX)
 }
 
@@ -47,7 +47,7 @@ pub fn settle<W: World>(world: &mut W) -> usize {
 ///
 /// # Panics
 /// As [`settle`].
-pub fn cut_off<W: World>(world: &mut W, steps: usize) -> usize {
+pub fn cut_off<W: System>(world: &mut W, steps: usize) -> usize {
     run(world, steps)
 }
 
@@ -56,7 +56,7 @@ pub fn cut_off<W: World>(world: &mut W, steps: usize) -> usize {
 ///
 /// # Panics
 /// A property does not hold.
-pub fn check<W: World>(world: &W) -> W {
+pub fn check<W: System>(world: &W) -> W {
     let mut end = world.clone();
     let steps = settle(&mut end);
     (1..steps).for_each(|cut| check_cut(world, cut, &end));
@@ -75,7 +75,7 @@ pub fn check<W: World>(world: &W) -> W {
 ///
 /// # Panics
 /// As [`check`].
-pub fn check_at<W: World>(world: &W, cuts: &[usize]) -> W {
+pub fn check_at<W: System>(world: &W, cuts: &[usize]) -> W {
     let mut end = world.clone();
     let steps = settle(&mut end);
     for cut in cuts.iter().filter(|_| steps > 1) {
@@ -84,7 +84,7 @@ pub fn check_at<W: World>(world: &W, cuts: &[usize]) -> W {
     end
 }
 
-fn check_cut<W: World>(world: &W, cut: usize, end: &W) {
+fn check_cut<W: System>(world: &W, cut: usize, end: &W) {
     // The controller is back before anything goes on, or after it.
     for later in [false, true] {
         let mut again = world.clone();
@@ -97,7 +97,7 @@ fn check_cut<W: World>(world: &W, cut: usize, end: &W) {
     }
 }
 
-fn same<W: World>(found: &W, expected: &W, how: &str) {
+fn same<W: System>(found: &W, expected: &W, how: &str) {
     let (found, expected) = (found.state(), expected.state());
     assert!(
         found == expected,
@@ -105,7 +105,7 @@ fn same<W: World>(found: &W, expected: &W, how: &str) {
     );
 }
 
-fn run<W: World>(world: &mut W, budget: usize) -> usize {
+fn run<W: System>(world: &mut W, budget: usize) -> usize {
     let mut taken = 0;
     for _ in 0..MOST {
         let plan = world.plan();

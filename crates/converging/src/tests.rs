@@ -26,7 +26,7 @@ enum Step {
     Delete(&'static str),
 }
 
-impl World for Names {
+impl System for Names {
     type Step = Step;
     type State = Vec<(&'static str, bool)>;
 

@@ -97,7 +97,7 @@ struct Socket {
 }
 
 impl Socket {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn from_path(path: &Path) -> io::Result<Self> {
         Ok(Self {
             path: path.to_owned(),
             id: Self::id(path)?,
@@ -143,7 +143,7 @@ impl Endpoint {
                     Err(_) => {} // Absent, or bind says why not.
                 }
                 let listener = UnixListener::bind(path).map_err(failed)?;
-                let socket = Socket::of(path).map_err(failed)?;
+                let socket = Socket::from_path(path).map_err(failed)?;
                 (Listener::Unix(listener), self.clone(), Some(socket))
             }
             Self::Tcp(address) => {

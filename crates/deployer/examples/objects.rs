@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{Read as _, Write as _, stdin, stdout};
 
-use deployer::{Cloud, Held, Parameters, Severity, desired};
+use deployer::{Cloud, Credentials, Parameters, Severity, desired};
 use serde_json::{Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err(finding.to_string().into());
         }
     }
-    let cloud = Cloud::of(&document, parameters)?;
+    let cloud = Cloud::new(&document, parameters)?;
     let mut listed: Value = serde_json::from_reader(stdin().lock())?;
     let there: Vec<Value> = serde_json::from_value(listed["items"].take())?;
     let mut random = Vec::new();
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut random = random.into_iter();
     let graph = desired(
         &cloud,
-        &Held::complete(&cloud.name, &there, || random.next().unwrap_or_default()),
+        &Credentials::complete(&cloud.name, &there, || random.next().unwrap_or_default()),
     );
     let steps: Vec<Value> = graph
         .steps

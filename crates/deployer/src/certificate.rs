@@ -18,7 +18,7 @@ use rcgen::{
 use sha2::{Digest as _, Sha256};
 
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::object::Password;
 use crate::parameters::Exposure;
 
@@ -37,7 +37,11 @@ pub(crate) struct Issued {
 ///
 /// # Errors
 /// Names not allowed in a certificate.
-pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<Issued, String> {
+pub(crate) fn issued(
+    cloud: &Cloud,
+    held: &Credentials,
+    exposure: &Exposure,
+) -> Result<Issued, String> {
     let failed = |error: &dyn std::fmt::Display| {
         format!(
             "exposure: there is no certificate for {}: {error}",
@@ -47,7 +51,7 @@ pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<
     let mut names = vec![exposure.host.clone()];
     names.extend(exposure.nodes());
     names.dedup();
-    let authority_key = Key::of(held, "authority")?;
+    let authority_key = Key::new(held, "authority")?;
     let mut authority = CertificateParams::default();
     let name = format!("ferrostack {} {}", cloud.name, held.uid());
     authority.distinguished_name.push(DnType::CommonName, name);
@@ -56,7 +60,7 @@ pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<
     let root = authority.self_signed(&authority_key);
     let root = root.map_err(|error| failed(&error))?;
     // Another key for other names: serial numbers are made from it, and two certificates must not have the same.
-    let key = Key::of(held, &names.join(","))?;
+    let key = Key::new(held, &names.join(","))?;
     let mut leaf = CertificateParams::new(names).map_err(|error| failed(&error))?;
     if exposure.host.parse::<IpAddr>().is_err() {
         let host = exposure.host.as_str();
@@ -80,9 +84,12 @@ pub(crate) fn issued(cloud: &Cloud, held: &Held, exposure: &Exposure) -> Result<
 ///
 /// # Errors
 /// The secret of the cloud gives no key.
-pub(crate) fn of_migrations(cloud: &Cloud, held: &Held) -> Result<(String, Password), String> {
+pub(crate) fn of_migrations(
+    cloud: &Cloud,
+    held: &Credentials,
+) -> Result<(String, Password), String> {
     // No host has this name.
-    let key = Key::of(held, "libvirt/migrations")?;
+    let key = Key::new(held, "libvirt/migrations")?;
     let mut authority = CertificateParams::default();
     let name = format!("ferrostack {} {} migrations", cloud.name, held.uid());
     authority.distinguished_name.push(DnType::CommonName, name);
@@ -101,7 +108,7 @@ struct Key {
 
 impl Key {
     /// [`Key`] for a use.
-    fn of(held: &Held, r#use: &str) -> Result<Self, String> {
+    fn new(held: &Credentials, r#use: &str) -> Result<Self, String> {
         let seed = held.password("edge-authority");
         // One hash in 2^32 is no key.
         let secret = (0..8_u8).find_map(|attempt| {

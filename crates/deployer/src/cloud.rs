@@ -28,7 +28,7 @@ impl Cloud {
     ///
     /// # Errors
     /// If name or namespace are no DNS labels, or the namespace is one of Kubernetes itself.
-    pub fn of(document: &Json, parameters: Parameters) -> Result<Self, ParametersError> {
+    pub fn new(document: &Json, parameters: Parameters) -> Result<Self, ParametersError> {
         let field = |field: &str, default: &str| {
             let path = format!("metadata.{field}");
             let reject = |problem: &str| ParametersError {
@@ -85,7 +85,7 @@ mod tests {
         let of = |namespace: &str| {
             let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
                 "metadata": {"name": "cloud", "namespace": namespace}, "spec": {"release": "2025.1"}});
-            Cloud::of(&document, Parameters::of(Release::Epoxy))
+            Cloud::new(&document, Parameters::from_release(Release::Epoxy))
         };
         for namespace in ["kube-system", "kube-public", "kube-node-lease"] {
             let error = of(namespace).unwrap_err().to_string();

@@ -15,7 +15,7 @@ use crate::accounts::Accounts;
 use crate::accounts::broker::{self, Broker};
 use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
-use crate::held::{FERNET, GENERATED, Held, SECRETS};
+use crate::held::{Credentials, FERNET, GENERATED, SECRETS};
 use crate::object::{Object, ObjectKind};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
@@ -101,7 +101,7 @@ impl Graph {
 }
 
 /// [`Step`]s of a cloud.
-pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
+pub fn desired(cloud: &Cloud, held: &Credentials) -> Graph {
     let (definitions, mut problems) = definitions(cloud, held);
     problems.extend(held.problems());
     let names = Names { cloud, held };
@@ -137,7 +137,7 @@ pub fn desired(cloud: &Cloud, held: &Held) -> Graph {
 /// in their configuration.
 pub(crate) fn beside(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     tasks: &[(&'static str, Task, u32)],
 ) -> (Vec<Step>, Vec<Object>) {
     let names = Names { cloud, held };
@@ -155,7 +155,7 @@ pub(crate) fn beside(
 /// the cloud refers to the policies.
 pub(crate) fn operation(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     (part, task, retries): (&'static str, &Task, u32),
     prefix: &str,
 ) -> Step {
@@ -189,7 +189,7 @@ pub(crate) fn operation(
 }
 
 /// Databases of a cloud, by name.
-pub(crate) fn databases(cloud: &Cloud, held: &Held) -> Vec<&'static str> {
+pub(crate) fn databases(cloud: &Cloud, held: &Credentials) -> Vec<&'static str> {
     let (definitions, _) = definitions(cloud, held);
     let mut all: Vec<&str> = definitions
         .iter()
@@ -200,19 +200,19 @@ pub(crate) fn databases(cloud: &Cloud, held: &Held) -> Vec<&'static str> {
 }
 
 /// Labels and annotations of the [`SECRETS`], made once, by name.
-pub(crate) fn secrets_metadata(cloud: &Cloud, held: &Held) -> Vec<(&'static str, Json)> {
+pub(crate) fn secrets_metadata(cloud: &Cloud, held: &Credentials) -> Vec<(&'static str, Json)> {
     let names = Names { cloud, held };
     let metadata = |name: &'static str| {
         let mut metadata = names.metadata(HELD);
         metadata["name"] = name.into();
-        metadata["annotations"] = json!({GENERATED: Held::generated(name)});
+        metadata["annotations"] = json!({GENERATED: Credentials::generated(name)});
         (name, metadata)
     };
     SECRETS.iter().map(|(name, _)| metadata(name)).collect()
 }
 
 /// [`Task`] of this name in a cloud, with its part.
-pub(crate) fn task_named(cloud: &Cloud, held: &Held, name: &str) -> Option<Task> {
+pub(crate) fn task_named(cloud: &Cloud, held: &Credentials, name: &str) -> Option<Task> {
     let (definitions, _) = definitions(cloud, held);
     let mut tasks = definitions.into_iter().flat_map(|it| it.tasks);
     tasks.find(|it| it.name == name)
@@ -230,13 +230,13 @@ pub(crate) fn is_infrastructure(part: &str) -> bool {
 
 /// Reason why no client can reach a cloud at this time, in seconds since 1970, whatever the state of the steps: an
 /// expired certificate, or one not valid yet.
-pub fn ended(cloud: &Cloud, held: &Held, now: i64) -> Option<String> {
+pub fn ended(cloud: &Cloud, held: &Credentials, now: i64) -> Option<String> {
     held.ended(edge::of(&cloud.parameters)?, now)
 }
 
 /// Replaces a given certificate by the last good one, if no client can connect with the given one at this time, in
 /// seconds since 1970. Returns the problem of the given one. Without a good one nothing changes.
-pub fn fall_back(cloud: &Cloud, held: &mut Held, now: i64) -> Option<String> {
+pub fn fall_back(cloud: &Cloud, held: &mut Credentials, now: i64) -> Option<String> {
     held.fall_back(edge::of(&cloud.parameters)?, now)
 }
 
@@ -260,7 +260,7 @@ pub(crate) fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
 fn secrets(names: &Names<'_>) -> Step {
     let objects = SECRETS.iter().map(|(name, _)| {
         let mut metadata = names.metadata(HELD);
-        metadata["annotations"] = json!({GENERATED: Held::generated(name)});
+        metadata["annotations"] = json!({GENERATED: Credentials::generated(name)});
         let fields = json!({"type": "Opaque"});
         Object::new(ObjectKind::Secret, name, metadata, fields).with_secret(names.held.secret(name))
     });
@@ -442,7 +442,7 @@ fn claim(names: &Names<'_>, volume: &Volume, class: &str) -> Object {
 }
 
 /// Virtual hosts and accounts in RabbitMQ.
-fn broker(held: &Held, definitions: &[Definition]) -> Step {
+fn broker(held: &Credentials, definitions: &[Definition]) -> Step {
     let users = definitions.iter().filter(|it| it.messaging);
     let accounts = users.clone().map(|it| {
         let logins = held.logins("messaging", it.name);
@@ -472,7 +472,7 @@ fn broker(held: &Held, definitions: &[Definition]) -> Step {
 }
 
 /// Accounts and catalogue in Keystone, besides the objects made by bootstrap.
-fn identities(cloud: &Cloud, held: &Held, definitions: &[Definition]) -> Step {
+fn identities(cloud: &Cloud, held: &Credentials, definitions: &[Definition]) -> Step {
     let parameters = &cloud.parameters;
     let region = &parameters.region;
     let mut writes = vec![

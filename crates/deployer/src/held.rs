@@ -76,7 +76,7 @@ pub(crate) const SECRETS: [(&str, &[&str]); 3] = [
 
 /// Values made once for a cloud and kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Held {
+pub struct Credentials {
     uid: String,
     secrets: BTreeMap<String, BTreeMap<String, Password>>,
     /// Secrets of other owners in the namespace, by name: one may have a certificate.
@@ -101,7 +101,7 @@ struct Given {
     logins: BTreeMap<String, Password>,
 }
 
-impl Held {
+impl Credentials {
     /// Reads the values of the cloud of this name from the objects of a namespace, and makes missing ones from random
     /// bytes.
     pub fn complete(cloud: &str, objects: &[Json], mut random: impl FnMut() -> u8) -> Self {

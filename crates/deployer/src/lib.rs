@@ -14,7 +14,7 @@
 //! Accounts in other programs are planned apart, from the responses of these programs: [`Broker`] and [`BrokerSeen`],
 //! [`Identity`] and [`IdentitySeen`] give an [`AccountPlan`].
 //!
-//! [`Held`] has the values that are made once and kept: the uid of the cloud, passwords, keys.
+//! [`Credentials`] has the values that are made once and kept: the uid of the cloud, passwords, keys.
 
 mod accounts;
 mod certificate;
@@ -46,7 +46,7 @@ pub use self::config::{Config, Setting, Source, Value};
 pub use self::desired::{CONFIGURES, Graph, STEP, Step, desired, ended, fall_back};
 pub use self::finding::{Finding, Severity};
 pub use self::held::halves::{Swap, Swaps};
-pub use self::held::{Held, PART_OF, UID};
+pub use self::held::{Credentials, PART_OF, UID};
 pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{

@@ -126,7 +126,7 @@ pub struct Reference {
 
 impl Reference {
     /// [`Reference`] of an object as JSON; none for an object of a kind that no cloud has.
-    pub fn of(object: &Json) -> Option<Self> {
+    pub fn from_object(object: &Json) -> Option<Self> {
         let kind = ObjectKind::named(object.get("kind")?.as_str()?)?;
         let name = object.pointer("/metadata/name")?.as_str()?.to_owned();
         Some(Self { kind, name })

@@ -31,7 +31,7 @@ use crate::accounts::Written;
 use crate::cloud::Cloud;
 use crate::desired::{self, Graph, Step};
 use crate::held::halves::Swaps;
-use crate::held::{ACCOUNTS, CREDENTIAL, FERNET, Held, UID};
+use crate::held::{ACCOUNTS, CREDENTIAL, Credentials, FERNET, UID};
 use crate::object::{ObjectKind, Reference};
 use crate::plan::{self, Plan, Progress, State};
 use crate::release::Release;
@@ -190,9 +190,9 @@ impl Stages {
     ///
     /// # Errors
     /// Missing volume or parameter: the operation waits for it.
-    pub fn of(
+    pub fn new(
         cloud: &Cloud,
-        held: &Held,
+        held: &Credentials,
         whole: &Graph,
         operation: &Operation,
         objects: &[Json],
@@ -208,7 +208,7 @@ impl Stages {
             kind: ObjectKind::PersistentVolumeClaim,
             name: claim.clone(),
         };
-        let mut there = objects.iter().filter_map(Reference::of);
+        let mut there = objects.iter().filter_map(Reference::from_object);
         if !there.any(|it| it == wanted) {
             return Err(format!(
                 "spec.backup.claimName: there is no PersistentVolumeClaim {claim} in namespace {}",
@@ -396,7 +396,7 @@ impl Stages {
         let task = self.tasks.last_key_value();
         let job = task.and_then(|(_, step)| Some(step.objects.last()?.reference()));
         let mut objects = objects.iter();
-        let job = objects.find(|it| job.is_some() && Reference::of(it).as_ref() == job);
+        let job = objects.find(|it| job.is_some() && Reference::from_object(it).as_ref() == job);
         let uid = job.and_then(|it| it["metadata"]["uid"].as_str());
         let is_of = move |pod: &&Json| {
             let owners = pod["metadata"]["ownerReferences"].as_array();
@@ -429,7 +429,10 @@ fn is_stopped(uid: &str, objects: &[Json], pods: &[Json]) -> bool {
         );
         !ended && name.as_str().is_some_and(desired::is_program)
     };
-    let mut there = objects.iter().filter(ours).filter_map(Reference::of);
+    let mut there = objects
+        .iter()
+        .filter(ours)
+        .filter_map(Reference::from_object);
     !there.any(|it| is_program(&it)) && !pods.iter().filter(ours).any(runs)
 }
 
@@ -454,7 +457,7 @@ fn needed(whole: &Graph) -> Graph {
 }
 
 /// Task of a [`Phase`] of a backup or a restore; `None` for a phase without one.
-fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Option<Step> {
+fn step(cloud: &Cloud, held: &Credentials, operation: &Operation, phase: Phase) -> Option<Step> {
     let (name, word, retries) = match phase {
         Phase::Backup => (BACKUP, "backup", RETRIES),
         // What is wrong with a backup is told at once.
@@ -485,7 +488,7 @@ fn step(cloud: &Cloud, held: &Held, operation: &Operation, phase: Phase) -> Opti
 /// Backup of a cloud before its upgrade, if its parameters name a volume. The [`Step`] has this name.
 pub(crate) fn before_upgrade(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     name: &'static str,
     to: Release,
 ) -> Option<Step> {
@@ -513,7 +516,7 @@ fn parameters(cloud: &Cloud) -> Json {
 }
 
 /// Facts of the [`Cloud`] for a task. Passwords and keys are included as digests alone, which reveal no value.
-fn about(cloud: &Cloud, held: &Held) -> Json {
+fn about(cloud: &Cloud, held: &Credentials) -> Json {
     let secrets: BTreeMap<&str, Json> =
         desired::secrets_metadata(cloud, held).into_iter().collect();
     json!({
@@ -540,7 +543,13 @@ fn keys() -> Vec<(String, &'static str)> {
     paths.map(|(name, path)| (name.to_owned(), path)).into()
 }
 
-fn task(cloud: &Cloud, held: &Held, name: &'static str, word: &str, about: &Json) -> Option<Task> {
+fn task(
+    cloud: &Cloud,
+    held: &Credentials,
+    name: &'static str,
+    word: &str,
+    about: &Json,
+) -> Option<Task> {
     let backups = cloud.parameters.backup.as_ref()?;
     let certificate = format!("{}\n", backups.certificate.trim());
     let mut command = vec!["python3".to_owned(), PATH.to_owned(), word.to_owned()];

@@ -279,7 +279,7 @@ impl std::error::Error for ParametersError {}
 
 impl Parameters {
     /// Parameters of a [`Release`], with defaults for everything else.
-    pub fn of(release: Release) -> Self {
+    pub fn from_release(release: Release) -> Self {
         Self {
             release,
             region: region(),

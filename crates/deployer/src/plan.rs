@@ -152,10 +152,10 @@ pub(crate) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    fn of(objects: &'a [Json]) -> Self {
+    fn from_objects(objects: &'a [Json]) -> Self {
         let objects = objects
             .iter()
-            .filter_map(|it| Some((Reference::of(it)?, it)));
+            .filter_map(|it| Some((Reference::from_object(it)?, it)));
         Self {
             objects: objects.collect(),
         }
@@ -168,7 +168,7 @@ impl<'a> Observed<'a> {
 
 /// [`Plan`] from the objects of the namespace to the desired ones.
 pub fn plan(graph: &Graph, objects: &[Json]) -> Plan {
-    let observed = Observed::of(objects);
+    let observed = Observed::from_objects(objects);
     let mut plan = Plan {
         conflicts: graph.problems.clone(),
         ..Plan::default()
@@ -239,7 +239,7 @@ fn other_clouds(graph: &Graph, observed: &Observed<'_>) -> Vec<String> {
 
 /// True if the objects of a [`Step`] exist as desired, and are ready.
 pub(crate) fn is_settled(step: &Step, objects: &[Json]) -> bool {
-    let observed = Observed::of(objects);
+    let observed = Observed::from_objects(objects);
     step.objects.iter().all(|object| {
         let there = observed.get(object.reference());
         there.is_some_and(|there| {

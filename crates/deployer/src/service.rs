@@ -31,7 +31,7 @@ pub(crate) mod stores;
 use self::definition::{Definition, File};
 use crate::cloud::Cloud;
 use crate::config::{Config, Source};
-use crate::held::{Held, halves};
+use crate::held::{Credentials, halves};
 use crate::parameters::Parameters;
 use crate::project::Service;
 use crate::release::Release;
@@ -47,7 +47,7 @@ impl Service {
     }
 
     /// Configuration [`File`]s for a program of the service, with the options it reads; for all programs if `None`.
-    fn files(self, cloud: &Cloud, held: &Held, program: Option<&str>) -> Vec<File> {
+    fn files(self, cloud: &Cloud, held: &Credentials, program: Option<&str>) -> Vec<File> {
         let mut config = configure(self, &cloud.parameters);
         if self == Self::Neutron {
             neutron::place(&mut config, &cloud.namespace);
@@ -79,7 +79,7 @@ impl Service {
 }
 
 /// [`Definition`]s of the cloud, in the order of the list, and problems that prevent the deployment.
-pub(crate) fn definitions(cloud: &Cloud, held: &Held) -> (Vec<Definition>, Vec<String>) {
+pub(crate) fn definitions(cloud: &Cloud, held: &Credentials) -> (Vec<Definition>, Vec<String>) {
     let mut services = vec![
         keystone::definition(cloud, held),
         glance::definition(cloud, held),

@@ -32,7 +32,7 @@ pub use self::standing::{Recorded, Standing, standing};
 use crate::accounts::Written;
 use crate::cloud::Cloud;
 use crate::desired::{CONFIGURATION, Graph, ROLL, Step, desired, is_infrastructure, ordered};
-use crate::held::{Held, UID};
+use crate::held::{Credentials, UID};
 use crate::object::{Object, ObjectKind, Reference};
 use crate::operation;
 use crate::parameters::Parameters;
@@ -206,7 +206,7 @@ pub struct Turn {
 
 impl Stages {
     /// [`Stages`] of a cloud, from an older release to the release in its parameters.
-    pub fn of(cloud: &Cloud, from: Release, held: &Held) -> Self {
+    pub fn new(cloud: &Cloud, from: Release, held: &Credentials) -> Self {
         let with = |release, upgrading| Cloud {
             parameters: Parameters {
                 release,
@@ -386,7 +386,7 @@ impl Stages {
         let mut ours = objects
             .iter()
             .filter(|it| it["metadata"]["labels"][UID] == self.mixed.uid.as_str());
-        ours.find(|it| Reference::of(it).as_ref() == Some(wanted))
+        ours.find(|it| Reference::from_object(it).as_ref() == Some(wanted))
     }
 
     fn is_new(&self, program: &Json) -> bool {

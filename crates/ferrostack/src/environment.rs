@@ -73,7 +73,7 @@ impl Environment {
 
     /// [`Proxies`] for requests to API servers, as with kubectl.
     pub(crate) fn proxies(&self) -> Proxies {
-        Proxies::of(|name| self.variable(name))
+        Proxies::from_variables(|name| self.variable(name))
     }
 
     /// [`Proxies`] for requests to clouds and to other servers, as with the client of OpenStack.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
-use apiserver::sockets::{self, Limits, Place};
+use apiserver::sockets::{self, Limits, Slot};
 use axum::Router;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
@@ -104,7 +104,7 @@ async fn connection(
     acceptor: TlsAcceptor,
     router: Router,
     stream: TcpStream,
-    place: Place,
+    place: Slot,
     stop: CancellationToken,
 ) {
     let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));

@@ -11,9 +11,9 @@ use apiserver::sockets::Limits;
 use guests::program;
 use ipnet::Ipv4Net;
 use simulator::cloud::{self, Cloud, Latency, Passwords};
+use simulator::data_plane::DataPlane;
 use simulator::guest::{self, Guests, Outside};
 use simulator::runner::Runners;
-use simulator::world::World;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -119,8 +119,8 @@ impl Simulated {
         })
     }
 
-    /// Servers of the cloud as a [`World`]; a new value follows every change.
-    pub(crate) fn world(&self) -> watch::Receiver<Arc<World>> {
+    /// Servers of the cloud as a [`DataPlane`]; a new value follows every change.
+    pub(crate) fn world(&self) -> watch::Receiver<Arc<DataPlane>> {
         self.cloud.world()
     }
 

@@ -49,7 +49,7 @@ const LARGEST: usize = 2;
 struct Room(Arc<Semaphore>);
 
 impl Room {
-    fn of(limits: Limits) -> Self {
+    fn from_limits(limits: Limits) -> Self {
         // A message has a prefix.
         let bytes = limits.message.saturating_add(16).saturating_mul(LARGEST);
         Self(Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS))))
@@ -78,7 +78,7 @@ where
     builder.max_concurrent_streams(limits.calls);
     builder.max_header_list_size(64 << 10);
     let mut connection = builder.handshake(stream).await?;
-    let room = Room::of(limits);
+    let room = Room::from_limits(limits);
     let mut stopping = false;
     loop {
         tokio::select! {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use openstack::session::Session;
+use simulator::data_plane::DataPlane;
 use simulator::guest::{self, Guests, Outside};
 use simulator::runner::Runners;
-use simulator::world::World;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -41,10 +41,10 @@ impl Body {
         }
     }
 
-    /// Starts the guests or machines of the [`World`] of `seen`.
+    /// Starts the guests or machines of the [`DataPlane`] of `seen`.
     pub(super) async fn start(
         options: &Options,
-        world: watch::Receiver<Arc<World>>,
+        world: watch::Receiver<Arc<DataPlane>>,
         outside: &Outside,
         seen: &Observation,
         shutdown: CancellationToken,

@@ -36,11 +36,11 @@ const UNSETTLED: Duration = Duration::from_secs(1);
 /// Boots of the servers, and the times of reading.
 #[derive(Debug, Default)]
 pub(super) struct Boots {
-    known: HashMap<String, Known>,
+    known: HashMap<String, BootRecord>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct BootRecord {
     boot: u64,
     /// Nova's time of the server's last change when the actions were read.
     updated: String,
@@ -73,7 +73,7 @@ impl Boots {
             .buffer_unordered(AT_A_TIME);
         let read: Vec<(&HostedServer, Instant, u64)> = read.try_collect().await?;
         for (hosted, since, boot) in read {
-            let known = Known {
+            let known = BootRecord {
                 boot,
                 updated: hosted.server.updated.clone(),
                 since,

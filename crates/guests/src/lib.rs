@@ -28,8 +28,8 @@ use anyhow::Context;
 use ipnet::IpNet;
 use openstack::config::CloudConfig;
 use openstack::session::{Session, SessionOptions};
+use simulator::data_plane::DataPlane;
 use simulator::guest::Outside;
-use simulator::world::World;
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ pub async fn run(
         outcomes: Consoles::default(),
         failing: Failing::default(),
     };
-    follower.publish(&World::default(), first, &seen, &say);
+    follower.publish(&DataPlane::default(), first, &seen, &say);
     let mut tick = tokio::time::interval(options.interval);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let follow = async {
@@ -127,7 +127,7 @@ struct Follower {
     observer: Observer,
     outside: Outside,
     body: Body,
-    world: watch::Sender<Arc<World>>,
+    world: watch::Sender<Arc<DataPlane>>,
     idle: Idle,
     outcomes: Consoles,
     failing: Failing,
@@ -184,8 +184,8 @@ impl Follower {
 
     fn publish(
         &mut self,
-        before: &World,
-        next: Arc<World>,
+        before: &DataPlane,
+        next: Arc<DataPlane>,
         seen: &Observation,
         say: &impl Fn(&str),
     ) {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use simulator::data_plane::DataPlane;
 use simulator::guest::Outside;
 use simulator::machine::Servers;
 use simulator::runner::{self, Runners};
-use simulator::world::World;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -32,12 +32,12 @@ impl Program {
     }
 }
 
-/// Starts the machines of a [`World`], with their disks in `directory`, as [`Runners`].
+/// Starts the machines of a [`DataPlane`], with their disks in `directory`, as [`Runners`].
 ///
 /// # Errors
 /// If the address of the metadata service is taken, or the directory cannot be used.
 pub async fn machines(
-    world: watch::Receiver<Arc<World>>,
+    world: watch::Receiver<Arc<DataPlane>>,
     servers: Arc<dyn Servers>,
     program: &Program,
     directory: PathBuf,

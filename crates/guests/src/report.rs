@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use openstack::compute::HostedServer;
+use simulator::data_plane::{DataPlane, Instance};
 use simulator::guest::Outside;
-use simulator::world::{Instance, World};
 
 use super::observe::Observation;
 
@@ -22,8 +22,8 @@ const FAILURE: [&str; 3] = [
     "Failed to run module scripts_user",
 ];
 
-/// Differences between two [`World`]s: created and deleted servers, and targets of addresses.
-pub(super) fn changes(before: &World, after: &World, outside: &Outside) -> Vec<String> {
+/// Differences between two [`DataPlane`]s: created and deleted servers, and targets of addresses.
+pub(super) fn changes(before: &DataPlane, after: &DataPlane, outside: &Outside) -> Vec<String> {
     let (old, new) = (by_id(before), by_id(after));
     let mut lines = Vec::new();
     for (id, instance) in &new {
@@ -91,7 +91,7 @@ impl Consoles {
     /// The results of first boots, once for each guest.
     pub(super) fn outcomes(
         &mut self,
-        world: &World,
+        world: &DataPlane,
         console: impl Fn(&str) -> String,
     ) -> Vec<String> {
         let present = by_id(world);
@@ -147,7 +147,7 @@ fn appears(instance: &Instance) -> String {
     )
 }
 
-fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
+fn by_id(world: &DataPlane) -> BTreeMap<&str, &Instance> {
     world
         .instances
         .iter()
@@ -156,7 +156,7 @@ fn by_id(world: &World) -> BTreeMap<&str, &Instance> {
 }
 
 /// Targets of floating IPs of guests.
-fn roads(world: &World, outside: &Outside) -> BTreeMap<String, String> {
+fn roads(world: &DataPlane, outside: &Outside) -> BTreeMap<String, String> {
     let mut roads = BTreeMap::new();
     for forward in &world.addresses {
         let note = if outside.contains(forward.floating) {

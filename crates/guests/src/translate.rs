@@ -6,12 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 use openstack::compute::HostedServer;
 use openstack::loadbalancer::{self, LoadBalancer};
 use openstack::network::{FloatingIp, Port};
-use simulator::world::{Forward, Instance, Listener, Member, Reach, World};
+use simulator::data_plane::{DataPlane, Forward, Instance, Listener, Member, Reach};
 
 use super::observe::Observation;
 
-/// [`World`] of the guests. Servers without user data are omitted: nothing would run on such a server.
-pub(super) fn world(seen: &Observation) -> World {
+/// [`DataPlane`] of the guests. Servers without user data are omitted: nothing would run on such a server.
+pub(super) fn world(seen: &Observation) -> DataPlane {
     let ports = ports_by_server(&seen.ports);
     let mut instances: Vec<Instance> = seen
         .servers
@@ -45,7 +45,7 @@ pub(super) fn world(seen: &Observation) -> World {
         })
         .collect();
     listeners.sort_by(|a, b| (a.vip, a.port, &a.id).cmp(&(b.vip, b.port, &b.id)));
-    World {
+    DataPlane {
         instances,
         addresses,
         listeners,

@@ -39,7 +39,7 @@ pub struct Outdated {
 
 impl Outdated {
     /// Kind of a [`CustomResourceDefinition`]; `None` if all objects are stored in the written version.
-    pub fn of(definition: &CustomResourceDefinition) -> Option<Self> {
+    pub fn from_definition(definition: &CustomResourceDefinition) -> Option<Self> {
         let spec = &definition.spec;
         let current = spec.versions.iter().find(|it| it.storage)?;
         let status = definition.status.as_ref();

@@ -34,7 +34,7 @@ pub async fn read(client: &Client) -> anyhow::Result<Plan> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let listed = definitions.list(&ListParams::default()).await;
     let listed = listed.context("cannot list CustomResourceDefinitions")?;
-    Ok(Plan::of(&there, &listed.items))
+    Ok(Plan::new(&there, &listed.items))
 }
 
 /// Applies the manifests of this version for each [`Manager`]; nothing is written when a manifest is rejected. Then

@@ -9,16 +9,16 @@ const DEPTH: usize = 32;
 
 /// Place in a text; both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The line.
     pub line: usize,
     /// Byte of the line.
     pub column: usize,
 }
 
-impl Place {
-    /// [`Place`] of the byte at `offset`.
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
+impl Location {
+    /// [`Location`] of the byte at `offset`.
+    pub(crate) fn new(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();
         Self {
@@ -28,7 +28,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, column {}", self.line, self.column)
     }
@@ -248,7 +248,7 @@ mod tests {
             ("01", (1, 1), "a value"),
         ] {
             let wrong = parse(text).unwrap_err();
-            let at = Place::of(text, wrong.offset);
+            let at = Location::new(text, wrong.offset);
             assert_eq!((at.line, at.column), place, "{text}");
             assert!(wrong.message.contains(words), "{text}: {}", wrong.message);
         }

@@ -27,5 +27,5 @@ pub mod tokens;
 pub mod user;
 pub mod webhook;
 
-pub use document::Place;
+pub use document::Location;
 pub use metrics::Metrics;

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::document::{self, Place};
+use crate::document::{self, Location};
 use crate::subject::{Attributes, Subject};
 
 mod compile;
@@ -40,8 +40,8 @@ pub enum Mode {
 /// Remark on a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// [`Place`] of the remark.
-    pub place: Place,
+    /// [`Location`] of the remark.
+    pub place: Location,
     /// Mistake, with the correction.
     pub message: String,
 }
@@ -92,7 +92,7 @@ impl Policy {
     /// # Errors
     /// The text is no JSON, or no list of entries; in strict mode also anything doubtful.
     pub fn compile(text: &str, mode: Mode) -> Result<Compiled, Invalid> {
-        let place = |offset| Place::of(text, offset);
+        let place = |offset| Location::new(text, offset);
         if text.len() > LARGEST {
             let message = format!("a policy has at most {} MiB", LARGEST >> 20);
             let place = place(0);
@@ -178,8 +178,8 @@ pub fn decide(policy: &Policy, subject: &Subject, attributes: &Attributes) -> De
 pub struct Explained {
     /// Entry, counted from 1.
     pub entry: usize,
-    /// [`Place`] of the rule.
-    pub place: Place,
+    /// [`Location`] of the rule.
+    pub place: Location,
     /// Rule in words.
     pub rule: String,
     /// Reason why the rule does not permit the request; `None` if permitted.
@@ -247,7 +247,7 @@ fn placed(text: &str, mut found: Vec<(usize, String)>) -> Vec<Finding> {
     found.truncate(FINDINGS);
     let found = found.into_iter();
     let place = |(offset, message)| Finding {
-        place: Place::of(text, offset),
+        place: Location::new(text, offset),
         message,
     };
     found.map(place).collect()

@@ -12,13 +12,13 @@ use crate::step::Step;
 use crate::{difference, members};
 
 /// The steps in order: missing parts are created before surplus parts are deleted. A controller executes the
-/// first step when [`Status::of`] the load balancer is [`Status::Active`], and plans again when Octavia has made the change.
+/// first step when [`Status::from_balancer`] the load balancer is [`Status::Active`], and plans again when Octavia has made the change.
 pub fn steps(desired: &Desired<'_>, observed: Option<&Observed<'_>>) -> Vec<Step> {
     let Some(observed) = observed else {
         return vec![Step::Create(Box::new(tree(desired)))];
     };
     let balancer = observed.balancer;
-    if Status::of(balancer) == Status::Deleting {
+    if Status::from_balancer(balancer) == Status::Deleting {
         return Vec::new();
     }
     let mut steps = Vec::new();

@@ -17,7 +17,7 @@ pub enum Status {
 
 impl Status {
     /// The status of `balancer`. An unknown status is [`Status::Pending`].
-    pub fn of(balancer: &LoadBalancer) -> Self {
+    pub fn from_balancer(balancer: &LoadBalancer) -> Self {
         match balancer.provisioning_status.as_str() {
             "ACTIVE" => Self::Active,
             "ERROR" => Self::Error,

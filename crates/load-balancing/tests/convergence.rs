@@ -132,14 +132,14 @@ impl Scene {
     }
 }
 
-impl converging::World for Scene {
+impl converging::System for Scene {
     type Step = Step;
     type State = Vec<String>;
 
     fn plan(&self) -> Vec<Step> {
         let status = self
             .balancer()
-            .map(|id| Status::of(&self.octavia.balancers[&id]));
+            .map(|id| Status::from_balancer(&self.octavia.balancers[&id]));
         match status {
             None | Some(Status::Active) => self.steps().into_iter().take(1).collect(),
             Some(_) => Vec::new(),

@@ -249,7 +249,7 @@ fn a_monitor_port_that_is_not_wanted_is_taken_off_by_a_request_of_its_own() {
 #[test]
 fn a_status_that_is_not_known_is_pending() {
     let of = |status: &str| {
-        Status::of(&LoadBalancer {
+        Status::from_balancer(&LoadBalancer {
             provisioning_status: status.to_owned(),
             ..LoadBalancer::default()
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api::admission::{Beside, FieldError, Review};
+use api::admission::{FieldError, RelatedObject, Review};
 use api::core::v1beta2::{API_VERSION, ClusterClass, ClusterSpec, Topology};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use topology::variables::{Definition, definitions};
 
 /// Class of a Cluster; `None` for other objects, and for Clusters without a topology.
 #[must_use]
-pub fn class_of(object: &Value) -> Option<Beside> {
+pub fn class_of(object: &Value) -> Option<RelatedObject> {
     if object["apiVersion"] != API_VERSION || object["kind"] != "Cluster" {
         return None;
     }
     let class = object.pointer("/spec/topology/classRef")?;
     let of_cluster = &object["metadata"]["namespace"];
     let namespace = class.get("namespace").unwrap_or(of_cluster).as_str()?;
-    Some(Beside {
+    Some(RelatedObject {
         api_version: API_VERSION,
         kind: "ClusterClass",
         plural: "clusterclasses",

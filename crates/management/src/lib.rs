@@ -48,9 +48,9 @@ impl Hooks for Rules {
         api::convert::warnings(object, old)
     }
 
-    fn beside(&self, object: &Value) -> Option<apiserver::Beside> {
+    fn beside(&self, object: &Value) -> Option<apiserver::RelatedObject> {
         let class = cluster::class_of(object)?;
-        Some(apiserver::Beside {
+        Some(apiserver::RelatedObject {
             group: api::core::GROUP.to_owned(),
             plural: class.plural.to_owned(),
             namespace: class.namespace,

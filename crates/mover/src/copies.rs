@@ -29,7 +29,7 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// Mark of an object, if the object is a copy.
-    pub(crate) fn of(object: &DynamicObject) -> Option<Self> {
+    pub(crate) fn from_object(object: &DynamicObject) -> Option<Self> {
         let text = object.annotations().get(MOVE_ANNOTATION)?;
         let mut parts = text.splitn(3, ' ');
         Some(Self {

@@ -40,7 +40,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub(crate) fn of(namespace: &str, selection: &Selection) -> Self {
+    pub(crate) fn new(namespace: &str, selection: &Selection) -> Self {
         let clusters = selection.of_kind("Cluster");
         Self {
             namespace: namespace.to_owned(),

@@ -36,7 +36,7 @@ pub async fn preview(
     let (selection, problems) = check(&source, target.as_ref(), &options.namespace, id).await?;
     Ok(Report {
         problems,
-        ..Report::of(&options.namespace, &selection)
+        ..Report::new(&options.namespace, &selection)
     })
 }
 
@@ -162,7 +162,7 @@ pub async fn to_cluster(
     let complete = async {
         if report.moves.is_empty() {
             let objects = copies.copies().await?.into_iter().map(|(copy, _)| copy);
-            report = Report::of(&options.namespace, &select(objects.collect()));
+            report = Report::new(&options.namespace, &select(objects.collect()));
         }
         say("deleting the objects of the source, without their finalizers");
         copies.remove_originals(&source.side, &source.kinds).await?;
@@ -240,7 +240,7 @@ async fn copy(
         copies.ensure_namespace().await?;
         copies.fill(&work, &selection).await?;
         work.guard().await?;
-        Ok(Report::of(&options.namespace, &selection))
+        Ok(Report::new(&options.namespace, &selection))
     };
     let result: Result<Report, Error> = result.await;
     let committed = match result {
@@ -379,7 +379,7 @@ pub async fn to_directory(
         pausing::resume(&source.side, &source.kinds, namespace, &id).await?;
         let saved = select(directory::read(directory, &source.kinds)?);
         journal.remove().await?;
-        Ok(Report::of(namespace, &saved))
+        Ok(Report::new(namespace, &saved))
     };
     let completed: Result<Report, Error> = complete.await;
     completed.map_err(|error| Error::Incomplete(Box::new(error)))
@@ -462,7 +462,7 @@ pub async fn from_directory(
     complete
         .await
         .map_err(|error| Error::Incomplete(Box::new(error)))?;
-    Ok(Report::of(namespace, &selection))
+    Ok(Report::new(namespace, &selection))
 }
 
 /// Reasons why files cannot be restored into the namespace.

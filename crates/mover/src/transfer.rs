@@ -134,7 +134,7 @@ impl Target<'_> {
                 Err(error) => return Err(error),
             };
             let pair = (original.uid().to_owned(), stored.uid().unwrap_or_default());
-            let ours = Mark::of(&stored)
+            let ours = Mark::from_object(&stored)
                 .is_some_and(|mark| mark.id == self.id && mark.original == original.uid());
             if !ours {
                 return Err(Error::Refused(vec![foreign(original)]));
@@ -246,7 +246,7 @@ impl Target<'_> {
     pub(crate) async fn copies(&self) -> Result<Vec<(Object, Mark)>, Error> {
         let all = read(self.side, self.kinds, self.namespace).await?;
         let marked = all.into_iter().filter_map(|object| {
-            let mark = Mark::of(&object.object)?;
+            let mark = Mark::from_object(&object.object)?;
             (mark.id == self.id).then_some((object, mark))
         });
         Ok(marked.collect())
@@ -310,7 +310,7 @@ impl Target<'_> {
         let foreign_to = |object: &Object| {
             let mut same = stored.iter().filter(|other| other.kind.same(&object.kind));
             let other = same.find(|other| other.name() == object.name())?;
-            let mark = Mark::of(&other.object);
+            let mark = Mark::from_object(&other.object);
             let ours = mark.is_some_and(|mark| mark.id == self.id && mark.original == object.uid());
             (!ours).then(|| foreign(object))
         };

@@ -48,12 +48,12 @@ impl Octavia {
         let names = BTreeSet::from(["amphora", "octavia", self.default_driver.as_str()]);
         let names = names.into_iter().filter(|name| !name.is_empty());
         View {
-            providers: Arc::new(Table::of(names.map(provider))),
-            load_balancers: Arc::new(Table::of(self.balancers.values().cloned())),
-            listeners: Arc::new(Table::of(self.listeners.values().cloned())),
-            pools: Arc::new(Table::of(self.pools.values().cloned())),
-            members: Arc::new(Table::of(self.members.values().cloned())),
-            monitors: Arc::new(Table::of(self.monitors.values().cloned())),
+            providers: Arc::new(Table::from_items(names.map(provider))),
+            load_balancers: Arc::new(Table::from_items(self.balancers.values().cloned())),
+            listeners: Arc::new(Table::from_items(self.listeners.values().cloned())),
+            pools: Arc::new(Table::from_items(self.pools.values().cloned())),
+            members: Arc::new(Table::from_items(self.members.values().cloned())),
+            monitors: Arc::new(Table::from_items(self.monitors.values().cloned())),
             ..view
         }
     }

@@ -33,7 +33,7 @@ pub struct Undecodable {
 impl<K: DeserializeOwned> Decoded<K> {
     /// # Errors
     /// The object has no metadata.
-    pub(crate) fn of(raw: &Raw) -> Result<Self, serde_json::Error> {
+    pub(crate) fn from_raw(raw: &Raw) -> Result<Self, serde_json::Error> {
         let error = match decoded(&raw.value) {
             Ok(object) => return Ok(Self(Ok(object))),
             Err(error) => error,
@@ -52,7 +52,7 @@ pub(crate) fn watched<K>(
 where
     K: Resource + Clone + DeserializeOwned,
 {
-    let decoded = |raw: Raw| Decoded::of(&raw).map_err(failed);
+    let decoded = |raw: Raw| Decoded::from_raw(&raw).map_err(failed);
     watched_raw(api.raw(), config).map(move |event| each(event?, decoded))
 }
 
@@ -203,7 +203,10 @@ where
     };
     let found = listed_raw(api.raw(), params).boxed().await?;
     for object in &found {
-        match Decoded::of(object).map_err(kube::Error::SerdeError)?.0 {
+        match Decoded::from_raw(object)
+            .map_err(kube::Error::SerdeError)?
+            .0
+        {
             Ok(object) => listed.objects.push(object),
             Err(undecodable) => listed.undecodable.push(undecodable),
         }

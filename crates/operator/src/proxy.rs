@@ -34,7 +34,7 @@ enum Direct {
 
 impl Proxies {
     /// Returns the proxies that variables name. Invalid proxy addresses count as unset, as with Go's programs.
-    pub fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
+    pub fn from_variables<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let either = |upper: &str, lower: &str| {
             let set = |name: &str| variable(name).filter(|value| !value.is_empty());
             set(upper).or_else(|| set(lower))
@@ -50,10 +50,10 @@ impl Proxies {
         }
     }
 
-    /// As [`of`](Self::of), with `ALL_PROXY` for requests for which no other variable names a proxy, as with clients of
+    /// As [`of`](Self::from_variables), with `ALL_PROXY` for requests for which no other variable names a proxy, as with clients of
     /// OpenStack.
     pub fn of_clouds<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let mut proxies = Self::of(&variable);
+        let mut proxies = Self::from_variables(&variable);
         let all = ["ALL_PROXY", "all_proxy"].into_iter();
         let all = all.filter_map(&variable).find_map(proxy);
         proxies.http = proxies.http.or_else(|| all.clone());

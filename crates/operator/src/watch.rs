@@ -44,10 +44,10 @@ pub struct Reports {
 
 /// Objects that a watch skips. Clones share the set.
 #[derive(Clone, Debug, Default)]
-pub struct Skipped(Arc<Mutex<Known>>);
+pub struct Skipped(Arc<Mutex<SkippedObjects>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct SkippedObjects {
     objects: BTreeMap<Key, Undecodable>,
     /// Skipped objects of the list that is being received.
     listed: BTreeSet<Key>,
@@ -282,12 +282,12 @@ where
 
     fn forget_unlisted(&self) {
         let mut known = self.skipped.0.lock();
-        let Known { objects, listed } = &mut *known;
+        let SkippedObjects { objects, listed } = &mut *known;
         objects.retain(|key, _| listed.contains(key));
         self.count(&known);
     }
 
-    fn count(&self, known: &Known) {
+    fn count(&self, known: &SkippedObjects) {
         let kind = K::kind(&self.kind);
         let Reports { watch, metrics, .. } = &self.reports;
         metrics.undecodable(watch, &kind, known.objects.len());

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::admission::{self, Beside, FieldError, Review};
+use api::admission::{self, FieldError, RelatedObject, Review};
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::response::Response;
 use axum::routing::post;
@@ -42,7 +42,7 @@ pub struct Judge {
     pub validate: fn(Review<'_>) -> Result<(), Vec<FieldError>>,
     /// Names an object that further defaults and rules depend on, such as the class of a Cluster. The webhook reads
     /// that object first.
-    pub beside: fn(&Value) -> Option<Beside>,
+    pub beside: fn(&Value) -> Option<RelatedObject>,
     /// Fills in the defaults that depend on the object of [`Judge::beside`].
     pub default: fn(&mut Value, &Value),
     /// Accepts or rejects an object together with the one of [`Judge::beside`], `None` if that one does not exist;

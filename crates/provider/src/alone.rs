@@ -120,7 +120,7 @@ pub(crate) async fn identity<K: Alone>(
     next: &mut K,
 ) -> Result<Option<Identity>, Error> {
     let register = K::register(&ctx.claims);
-    if let Some(id) = Identity::of(object, K::ID) {
+    if let Some(id) = Identity::for_object(object, K::ID) {
         register.sole(object, id)?;
         return Ok(Some(id));
     }

@@ -54,7 +54,7 @@ pub(crate) struct Claims {
 pub(crate) struct Register<K: Resource<DynamicType = ()>> {
     annotation: &'static str,
     finalizer: &'static str,
-    held: Mutex<Held>,
+    held: Mutex<ClaimIndex>,
     woken: Mutex<Vec<UnboundedSender<ObjectRef<K>>>>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Register<K: Resource<DynamicType = ()>> {
 type Key = (String, String);
 
 #[derive(Default)]
-struct Held {
+struct ClaimIndex {
     /// True after the first list of the watch.
     is_listed: bool,
     holders: HashMap<Key, Holder>,
@@ -201,7 +201,7 @@ where
     fn holder(&self, object: &PartialObjectMeta<K>) -> Option<Holder> {
         Some(Holder {
             uid: object.uid().unwrap_or_default(),
-            id: Identity::of(object, self.annotation)?,
+            id: Identity::for_object(object, self.annotation)?,
             created: object.creation_timestamp().map(|created| created.0),
             cluster: of_cluster(object).map(str::to_owned),
         })
@@ -237,7 +237,7 @@ where
         self.unshared(&held, &key(object), id)
     }
 
-    fn unshared(&self, held: &Held, asking: &Key, id: Identity) -> Result<(), Denial> {
+    fn unshared(&self, held: &ClaimIndex, asking: &Key, id: Identity) -> Result<(), Denial> {
         let all = held.by_identity.get(&id).into_iter().flatten();
         let others: Vec<_> = all.filter(|other| *other != asking).cloned().collect();
         if others.is_empty() {
@@ -304,7 +304,7 @@ where
     }
 }
 
-impl Held {
+impl ClaimIndex {
     /// Enters or removes an object, and returns the present and former sharers of its identity.
     fn set(&mut self, key: Key, holder: Option<Holder>) -> BTreeSet<Key> {
         let before = self.holders.get(&key);

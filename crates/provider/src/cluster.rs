@@ -94,7 +94,7 @@ async fn normal(
     next: &mut OpenStackCluster,
     cluster: &Cluster,
 ) -> Result<Progress, Error> {
-    let Some(id) = Identity::of(object, CLUSTER_ID) else {
+    let Some(id) = Identity::for_object(object, CLUSTER_ID) else {
         return Ok(Progress::Settled);
     };
     let identity_ref = &object.spec.identity_ref;

@@ -49,7 +49,7 @@ impl Evidence {
         view: &View,
     ) -> Self {
         let mut evidence = Self::default();
-        let named = Named::of(object);
+        let named = Named::from_object(object);
         for (collection, id) in resources(object) {
             let (mark, is_unmarked) = match collection {
                 Collection::Network => named.mark_or_none(view.networks.get(id)),
@@ -74,7 +74,7 @@ impl Evidence {
             }
         }
         for machine in machines {
-            if let Some(id) = Identity::of(machine, CLUSTER_ID) {
+            if let Some(id) = Identity::for_object(machine, CLUSTER_ID) {
                 let name = machine.name_any();
                 evidence.references.push(format!("OpenStackMachine {name}"));
                 // An annotation is copied as easily as an id: something in the cloud must agree.
@@ -182,7 +182,7 @@ struct Named {
 }
 
 impl Named {
-    fn of(object: &OpenStackCluster) -> Self {
+    fn from_object(object: &OpenStackCluster) -> Self {
         let cluster = of_cluster(object);
         let names = cluster.map(|cluster| Names::new(&namespace(object), cluster));
         let zones = balancer_spec(&object.spec).into_iter();
@@ -216,7 +216,7 @@ impl Named {
             return (None, false);
         };
         let is_named = self.names.iter().any(|name| name == item.name());
-        let is_unmarked = is_named && Mark::of(&**item).is_none();
+        let is_unmarked = is_named && Mark::from_item(&**item).is_none();
         (self.mark(&**item), is_unmarked)
     }
 

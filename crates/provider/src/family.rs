@@ -17,7 +17,7 @@ impl Family {
     pub const ALL: [Self; 2] = [Self::Four, Self::Six];
 
     /// Family of a CIDR or address.
-    pub fn of(text: &str) -> Self {
+    pub fn from_text(text: &str) -> Self {
         match text.contains(':') {
             true => Self::Six,
             false => Self::Four,

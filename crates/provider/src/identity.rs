@@ -32,7 +32,7 @@ impl Identity {
 
     /// [`Identity`] in an annotation of an object. Text other than a UUID is ignored, since an identity is used in
     /// searches for resources to delete.
-    pub fn of(object: &impl ResourceExt, annotation: &str) -> Option<Self> {
+    pub fn for_object(object: &impl ResourceExt, annotation: &str) -> Option<Self> {
         object
             .annotations()
             .get(annotation)
@@ -186,7 +186,7 @@ impl Mark {
     }
 
     /// [`Mark`] of a resource, if any: in the description, set by the create request, or else in the tags.
-    pub fn of<T: Resource>(item: &T) -> Option<Self> {
+    pub fn from_item<T: Resource>(item: &T) -> Option<Self> {
         Self::in_description(item.description()).or_else(|| Self::in_tags(item.tags()))
     }
 

@@ -30,7 +30,7 @@ use openstack::Kind;
 use operator::patch;
 use tracing::instrument;
 
-use self::failed::{Failed, Place};
+use self::failed::{Failed, Placement};
 use self::inputs::{cloud, kinds, provider_id, user_data};
 use self::observed::Observed;
 use self::plan::Step;
@@ -58,7 +58,7 @@ pub(crate) async fn reconcile(
     if is_managed_elsewhere(object.as_ref()) {
         return Ok(Action::await_change());
     }
-    let around = Surroundings::of(&ctx, &object).await?;
+    let around = Surroundings::for_object(&ctx, &object).await?;
     let mut next = OpenStackMachine::clone(&object);
     let paused = is_paused(object.as_ref(), around.cluster.as_ref());
     kept::paused(&mut next, ctx.now(), paused);
@@ -121,7 +121,7 @@ async fn normal(
     let verdict = (Status::True, Reason::OpenStackAuthenticationSucceeded, "");
     condition(next, now, Type::OpenStackAuthenticationSucceeded, verdict);
     let zone = needs.machine.spec.failure_domain.clone();
-    let place = Place::of(object, zone, &Failed::of(object));
+    let place = Placement::new(object, zone, &Failed::from_object(object));
     let spec = place.spec(&object.spec);
     let mut work = Work::new(
         ctx,

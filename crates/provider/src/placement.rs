@@ -100,7 +100,7 @@ pub(crate) fn of_role(
     role: ManagedGroup,
 ) -> Result<Option<String>, String> {
     let policy = policies(infra)?.get(&role).copied();
-    let id = Identity::of(infra, CLUSTER_ID);
+    let id = Identity::for_object(infra, CLUSTER_ID);
     Ok(policy
         .zip(id)
         .map(|(policy, id)| name(names, id, role, policy)))

@@ -22,15 +22,15 @@ use crate::cluster::bastion::plan::Observed as SeenOfBastion;
 use crate::cluster::control_plane::running;
 use crate::cluster::desired::{Desired as OfCluster, bastion_spec, desired as of_cluster};
 use crate::cluster::facts::{Facts, Inside, facts as cluster_facts, place};
-use crate::cluster::observed::{Known as KnownOfCluster, Observed as SeenOfCluster};
+use crate::cluster::observed::{Observed as SeenOfCluster, References as KnownOfCluster};
 use crate::cluster::plan::{self as cluster_plan, Step as ClusterStep};
 use crate::context::{is_deleting, namespace};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark};
 use crate::images::{self, Available};
 use crate::machine::desired::{Desired, desired};
 use crate::machine::facts::{Scope, facts};
-use crate::machine::failed::{Failed, Place as Where, is_without_room};
-use crate::machine::observed::{Known, Observed};
+use crate::machine::failed::{Failed, Placement, is_without_room};
+use crate::machine::observed::{Observed, References};
 use crate::machine::{drift, pairs, plan as machine_plan};
 use crate::names::Names;
 use crate::placement;
@@ -61,7 +61,7 @@ impl Action {
     }
 
     /// Action by the first word of a step.
-    fn of(step: &str) -> Self {
+    fn from_step(step: &str) -> Self {
         match step.split(' ').next() {
             Some("create") => Action::Create,
             Some("delete" | "remove" | "disconnect") => Action::Delete,
@@ -98,7 +98,7 @@ pub struct Preview {
 impl Preview {
     fn step(&mut self, step: String, name: impl Into<String>) {
         self.writes.push(Write {
-            action: Action::of(&step),
+            action: Action::from_step(&step),
             step,
             name: name.into(),
         });
@@ -118,7 +118,7 @@ impl Preview {
 
 /// Objects of a cluster, and the cloud.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct ClusterObjects<'a> {
     /// The Cluster.
     pub cluster: &'a Cluster,
     /// The OpenStackCluster, stored or not.
@@ -135,11 +135,11 @@ pub struct Place<'a> {
 ///
 /// # Errors
 /// [`Problem`] of the spec, with the text of the condition.
-pub fn cluster(at: Place<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
+pub fn cluster(at: ClusterObjects<'_>) -> Result<(Preview, OpenStackCluster), Problem> {
     let infra = at.infra;
-    let id = Identity::of(infra, CLUSTER_ID).unwrap_or_default();
-    let known = KnownOfCluster::of(infra);
-    let observed = SeenOfCluster::of(Arc::clone(at.view), id, &known);
+    let id = Identity::for_object(infra, CLUSTER_ID).unwrap_or_default();
+    let known = KnownOfCluster::from_object(infra);
+    let observed = SeenOfCluster::new(Arc::clone(at.view), id, &known);
     let mut preview = Preview::default();
     if is_deleting(infra) {
         let plan = cluster_plan::plan_deletion(&observed, None);
@@ -269,7 +269,7 @@ fn bastion(
 ) -> Result<(), Problem> {
     let wanted = bastion_spec(&infra.spec);
     let mark = wanted.map(|_| bastion_mark(infra, id));
-    let seen = SeenOfBastion::of(observed, mark);
+    let seen = SeenOfBastion::new(observed, mark);
     for former in &seen.former {
         let plan = machine_plan::plan_deletion(former, false);
         for step in plan.steps {
@@ -344,12 +344,16 @@ impl Machine<'_> {
     }
 
     fn mark(&self, cluster: Identity) -> Mark {
-        let id = self.existing.and_then(|it| Identity::of(it, MACHINE_ID));
+        let id = self
+            .existing
+            .and_then(|it| Identity::for_object(it, MACHINE_ID));
         Mark::machine(cluster, id.unwrap_or_default())
     }
 
-    fn known(&self) -> Known {
-        self.existing.map(Known::of).unwrap_or_default()
+    fn known(&self) -> References {
+        self.existing
+            .map(References::from_object)
+            .unwrap_or_default()
     }
 }
 
@@ -364,7 +368,7 @@ pub fn machine(
     view: &Arc<View>,
 ) -> Result<Preview, Problem> {
     let mark = of.mark(cluster);
-    let observed = Observed::of(Arc::clone(view), mark, of.known());
+    let observed = Observed::new(Arc::clone(view), mark, of.known());
     let mut preview = Preview::default();
     if let Some(wait) = of.existing.and_then(|it| retried(it, of, &observed)) {
         preview.waits.push(wait);
@@ -382,8 +386,8 @@ pub fn machine(
         return Ok(preview);
     }
     let place = of.existing.map(|existing| {
-        let failed = Failed::of(existing);
-        Where::of(existing, of.failure_domain.clone(), &failed)
+        let failed = Failed::from_object(existing);
+        Placement::new(existing, of.failure_domain.clone(), &failed)
     });
     let spec = place
         .as_ref()
@@ -402,7 +406,7 @@ pub fn machine(
         zone_field: place
             .as_ref()
             .map_or("failureDomain", |place| place.zone_field),
-        flavor_field: place.as_ref().map_or("flavor", Where::flavor_field),
+        flavor_field: place.as_ref().map_or("flavor", Placement::flavor_field),
         project: "the cloud".to_owned(),
     };
     let facts = facts(&images::of(of.images, &spec), infra, mark, &scope, view)?;
@@ -432,11 +436,11 @@ pub fn machine(
 /// read that the failed one was never used.
 fn retried(existing: &OpenStackMachine, of: &Machine<'_>, observed: &Observed) -> Option<String> {
     let server = observed.server()?;
-    let known = Failed::of(existing);
+    let known = Failed::from_object(existing);
     if !known.is(&server.id) && !is_without_room(existing, server) {
         return None;
     }
-    let place = Where::of(existing, of.failure_domain.clone(), &known.with(&server.id));
+    let place = Placement::new(existing, of.failure_domain.clone(), &known.with(&server.id));
     Some(format!(
         "server {} is in ERROR, since Nova had no room: if nothing was made of it, it is deleted, and another one follows{}",
         server.id,
@@ -455,7 +459,7 @@ fn with_group(view: &Arc<View>, name: Option<&str>) -> Arc<View> {
         ..ServerGroup::default()
     };
     Arc::new(View {
-        server_groups: Arc::new(Table::of([group])),
+        server_groups: Arc::new(Table::from_items([group])),
         ..View::clone(view)
     })
 }
@@ -501,9 +505,9 @@ fn needs_of_server(desired: &Desired, view: &View) -> Needs {
 
 /// [`Preview`] of the deletion of a stored machine.
 pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>) -> Preview {
-    let id = Identity::of(machine, MACHINE_ID).unwrap_or_default();
+    let id = Identity::for_object(machine, MACHINE_ID).unwrap_or_default();
     let mark = Mark::machine(cluster, id);
-    let observed = Observed::of(Arc::clone(view), mark, Known::of(machine));
+    let observed = Observed::new(Arc::clone(view), mark, References::from_object(machine));
     let plan = machine_plan::plan_deletion(&observed, false);
     let mut preview = Preview::default();
     for step in &plan.steps {
@@ -516,7 +520,7 @@ pub fn deletion(machine: &OpenStackMachine, cluster: Identity, view: &Arc<View>)
 /// [`Identity`] of a cluster, a new one if necessary.
 #[must_use]
 pub fn identity(infra: &OpenStackCluster) -> Identity {
-    Identity::of(infra, CLUSTER_ID).unwrap_or_default()
+    Identity::for_object(infra, CLUSTER_ID).unwrap_or_default()
 }
 
 #[cfg(test)]

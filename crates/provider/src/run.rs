@@ -166,8 +166,8 @@ fn machine_keys(object: &OpenStackMachine) -> BTreeSet<Key> {
     let identity_ref = object.spec.identity_ref.as_ref();
     keys.extend(identity_ref.and_then(|it| secret_key(&namespace(object), it)));
     let (machine, cluster) = (
-        Identity::of(object, MACHINE_ID),
-        Identity::of(object, CLUSTER_ID),
+        Identity::for_object(object, MACHINE_ID),
+        Identity::for_object(object, CLUSTER_ID),
     );
     if object.spec.floating_ip_pool_ref.is_some() {
         let addresses = object.status.iter().flat_map(|status| &status.addresses);
@@ -249,7 +249,7 @@ fn cluster_keys(object: &OpenStackCluster) -> BTreeSet<Key> {
     let mut keys: BTreeSet<_> = names
         .map(|name| Key::Cluster(namespace(object), name.to_owned()))
         .collect();
-    let id = Identity::of(object, CLUSTER_ID);
+    let id = Identity::for_object(object, CLUSTER_ID);
     keys.extend(id.map(|id| Key::Mark(Mark::cluster(id))));
     keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
     keys
@@ -303,7 +303,7 @@ async fn pools(ctx: Arc<Context>, shutdown: CancellationToken) {
 fn pool_keys(object: &OpenStackFloatingIPPool) -> BTreeSet<Key> {
     let given = object.spec.pre_allocated_floating_ips.iter().cloned();
     let mut keys: BTreeSet<_> = given.map(Key::Address).collect();
-    keys.extend(Identity::of(object, POOL_ID).map(Key::Pool));
+    keys.extend(Identity::for_object(object, POOL_ID).map(Key::Pool));
     keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
     keys
 }
@@ -353,7 +353,7 @@ async fn servers(ctx: Arc<Context>, shutdown: CancellationToken) {
 fn server_keys(object: &OpenStackServer) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     keys.extend(secret_key(&namespace(object), &object.spec.identity_ref));
-    let id = Identity::of(object, MACHINE_ID);
+    let id = Identity::for_object(object, MACHINE_ID);
     keys.extend(id.map(|id| Key::Mark(server::mark(id))));
     if object.spec.floating_ip_pool_ref.is_some() {
         let addresses = object.status.iter().flat_map(|status| &status.addresses);

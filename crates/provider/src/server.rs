@@ -24,7 +24,7 @@ use crate::machine::desired::desired;
 use crate::machine::drift;
 use crate::machine::facts::{Scope, facts};
 use crate::machine::inputs::{kinds, user_data};
-use crate::machine::observed::{Known, Observed};
+use crate::machine::observed::{Observed, References};
 use crate::machine::plan::{self, Step};
 use crate::machine::pooled::Claimant;
 use crate::machine::work::ServerWork;
@@ -231,7 +231,7 @@ fn work<'a>(
         spec,
         cloud,
         mark: mark(id),
-        before: Known {
+        before: References {
             provider_id: None,
             instance_id: status.and_then(|status| status.instance_id.clone()),
             ports: ports.map(|port| port.id.clone()).collect(),

@@ -93,7 +93,7 @@ fn of_entry(
         let field = format!("subnets[{index}]");
         let found = resolve::subnet(view, param, Some(network));
         let found = found.map_err(|why| why.in_field(&field))?;
-        if !families.insert(Family::of(&found.cidr)) {
+        if !families.insert(Family::from_text(&found.cidr)) {
             let text = format!(
                 "subnet {} is of the same family as the one before: give one of IPv4 and one of IPv6",
                 found.id

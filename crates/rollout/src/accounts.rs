@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use deployer::{
-    AccountPlan, AccountWrite, Accounts, Cloud, Graph, Held, Identity, Password, Progress, Written,
+    AccountPlan, AccountWrite, Accounts, Cloud, Credentials, Graph, Identity, Password, Progress,
+    Written,
 };
 use http::Method;
 use kube::Client;
@@ -38,7 +39,7 @@ const ROUNDS: usize = 4;
 
 /// Answers of the last look, by namespace and step.
 #[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct AccountCache {
     known: Mutex<HashMap<(String, String), Entry>>,
 }
 
@@ -55,11 +56,11 @@ pub(crate) struct Look<'a> {
     pub(crate) client: &'a Client,
     pub(crate) cloud: &'a Cloud,
     pub(crate) graph: &'a Graph,
-    pub(crate) held: &'a Held,
+    pub(crate) held: &'a Credentials,
     pub(crate) pods: &'a [Value],
 }
 
-impl Known {
+impl AccountCache {
     /// Known accounts of each step, without stores that have to be read again.
     pub(crate) fn known(&self, look: &Look<'_>) -> BTreeMap<String, Written> {
         let known = self.known.lock();
@@ -182,7 +183,7 @@ impl Look<'_> {
         let port = self.port(accounts.program(), accounts.port())?;
         Ok(match accounts {
             Accounts::Broker(broker) => Store::Broker(Management { port, broker }),
-            Accounts::Identity(identity) => Store::Identity(Keystone::of(port, identity)),
+            Accounts::Identity(identity) => Store::Identity(Keystone::new(port, identity)),
         })
     }
 
@@ -198,7 +199,7 @@ impl Look<'_> {
         });
         let identity = identity.ok_or("the cloud has no Keystone")?;
         let port = self.port(Identity::PROGRAM, Identity::PORT)?;
-        Keystone::of(port, identity).token().await
+        Keystone::new(port, identity).token().await
     }
 
     /// Port of a ready Pod of a program.
@@ -209,7 +210,7 @@ impl Look<'_> {
         let pod = self.pod(program);
         let name = pod.and_then(|pod| pod["metadata"]["name"].as_str());
         let pod = name.ok_or_else(|| format!("no Pod of {program} is ready"))?;
-        Ok(Port::of(self.client, &self.cloud.namespace, pod, port))
+        Ok(Port::new(self.client, &self.cloud.namespace, pod, port))
     }
 
     /// Reads and writes until no write is left. Each round of writes creates ids that the next one needs.
@@ -246,7 +247,7 @@ pub async fn compared(
     client: &Client,
     cloud: &Cloud,
     graph: &Graph,
-    held: &Held,
+    held: &Credentials,
     pods: &[Value],
 ) -> BTreeMap<String, Result<AccountPlan, String>> {
     let look = Look {

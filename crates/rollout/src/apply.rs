@@ -133,7 +133,7 @@ fn word(action: &Action) -> &'static str {
 /// Observed object of a [`Reference`].
 pub(crate) fn there<'a>(objects: &'a [Value], reference: &Reference) -> Option<&'a Value> {
     let mut objects = objects.iter();
-    objects.find(|it| Reference::of(it).as_ref() == Some(reference))
+    objects.find(|it| Reference::from_object(it).as_ref() == Some(reference))
 }
 
 async fn create(api: &Api<DynamicObject>, object: &Object) -> Result<Applied, Problem> {

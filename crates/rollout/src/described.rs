@@ -17,5 +17,5 @@ pub(crate) fn cloud(object: &OpenStack) -> Result<Result<Cloud, String>, Problem
         Ok(parameters) => parameters,
         Err(errors) => return Ok(Err(errors.join("; "))),
     };
-    Ok(Cloud::of(&document, parameters).map_err(|error| error.to_string()))
+    Ok(Cloud::new(&document, parameters).map_err(|error| error.to_string()))
 }

@@ -111,7 +111,7 @@ impl Drains {
             true => entry.summary.clone(),
             false => Some(Summary::conflict(conflicts.join("; "))),
         };
-        let summary = summary.unwrap_or_else(|| Summary::of(&[]));
+        let summary = summary.unwrap_or_else(|| Summary::from_stories(&[]));
         let drained = Drained {
             summary: Some(summary),
         };
@@ -156,7 +156,7 @@ impl Entry {
         self.resting.retain(|_, until| now < *until);
         self.memory.resting = self.resting.keys().cloned().collect();
         self.memory.late = late(look, &asked);
-        let mut apis = Apis::of(look.accounts, std::mem::take(&mut self.token));
+        let mut apis = Apis::new(look.accounts, std::mem::take(&mut self.token));
         let done = apis.turn(places, &mut self.memory).await;
         self.token = apis.token();
         let is_new = self.of != of;
@@ -173,7 +173,7 @@ impl Entry {
                     .extend(fresh.map(|server| (server, now + REST)));
                 self.answers = turn.answers;
                 let is_quiet = self.arrived(now) && turn.writes.is_empty();
-                let mut summary = Summary::of(&turn.stories);
+                let mut summary = Summary::from_stories(&turn.stories);
                 summary.message = look.accounts.held.masked(&summary.message);
                 (summary, is_quiet)
             }

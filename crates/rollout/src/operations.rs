@@ -5,7 +5,7 @@ use api::openstack::operation::{
     SUCCEEDED,
 };
 use deployer::operation::{Operation, Phase, Report, Stages};
-use deployer::{Cloud, Graph, Held};
+use deployer::{Cloud, Credentials, Graph};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use kube::{Client, ResourceExt as _};
@@ -35,7 +35,7 @@ pub(crate) struct Stand {
 
 impl Stand {
     /// Without passwords and keys: it repeats the ends of logs.
-    pub(crate) fn masked(&self, held: &Held) -> Self {
+    pub(crate) fn masked(&self, held: &Credentials) -> Self {
         Self {
             end: self
                 .end
@@ -76,7 +76,7 @@ fn unfinished(seen: &Seen, cloud: &str) -> Vec<OpenStackOperation> {
 pub(crate) fn next(
     seen: &Seen,
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     whole: &Graph,
 ) -> Option<Result<Running, String>> {
     let object = unfinished(seen, &cloud.name).into_iter().next()?;
@@ -89,7 +89,7 @@ pub(crate) fn next(
         uid: object.uid().unwrap_or_default(),
         from: object.spec.restore.as_ref().map(|it| it.from.clone()),
     };
-    let stages = Stages::of(cloud, held, whole, &operation, &seen.objects);
+    let stages = Stages::new(cloud, held, whole, &operation, &seen.objects);
     Some(stages.map(|stages| Running { object, stages }))
 }
 

@@ -73,7 +73,7 @@ impl Connection {
         refused.ok()?.ok()
     }
 
-    async fn of(forwarded: Forwarded) -> Result<Self, String> {
+    async fn from_forwarded(forwarded: Forwarded) -> Result<Self, String> {
         let (sender, connection) = http1::handshake(TokioIo::new(forwarded.stream))
             .await
             .map_err(|error| operator::words::chain(&error))?;
@@ -108,7 +108,7 @@ impl Connection {
 
 impl<'a> Port<'a> {
     /// Port without a connection; the first request opens one.
-    pub(crate) fn of(client: &'a Client, namespace: &'a str, pod: &'a str, port: u16) -> Self {
+    pub(crate) fn new(client: &'a Client, namespace: &'a str, pod: &'a str, port: u16) -> Self {
         Self {
             client,
             namespace,
@@ -244,7 +244,7 @@ impl<'a> Port<'a> {
         })?;
         let mut connections = Vec::with_capacity(opened.len());
         for forwarded in opened {
-            let connection = Connection::of(forwarded).await;
+            let connection = Connection::from_forwarded(forwarded).await;
             connections.push(connection.map_err(|why| format!("{name}: {why}"))?);
         }
         Ok(connections)

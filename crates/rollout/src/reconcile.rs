@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api::openstack::FINALIZER;
 use api::openstack::v1alpha1::OpenStack;
-use deployer::{Cloud, Held};
+use deployer::{Cloud, Credentials};
 use k8s_openapi::jiff::Timestamp;
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
@@ -12,7 +12,7 @@ use operator::client::Api;
 use operator::{finalizer, patch};
 use tokio::sync::watch;
 
-use crate::accounts::{INTERVAL, Known, Look};
+use crate::accounts::{AccountCache, INTERVAL, Look};
 use crate::apply::{self, Applied};
 use crate::described;
 use crate::drain::{self, Drained, Drains};
@@ -27,7 +27,7 @@ use crate::view::{Seen, View};
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) view: View,
-    pub(crate) accounts: Known,
+    pub(crate) accounts: AccountCache,
     pub(crate) rendered: Rendered,
     pub(crate) drains: Drains,
     pub(crate) looked: Option<Arc<watch::Sender<bool>>>,
@@ -78,15 +78,15 @@ async fn rolled_out(
     seen: &Seen,
 ) -> (Outcome, Result<Action, Problem>) {
     let rest = Ok(Action::await_change());
-    let missing = Held::missing(&cloud.name, &seen.objects);
+    let missing = Credentials::missing(&cloud.name, &seen.objects);
     let has_secrets = object.status.as_ref().is_some_and(|it| it.uid.is_some());
     if has_secrets && !missing.is_empty() {
         return (Outcome::Conflict(lost(&missing)), rest);
     }
-    let mut held = Held::complete(&cloud.name, &seen.objects, rand::random);
+    let mut held = Credentials::complete(&cloud.name, &seen.objects, rand::random);
     let second = Timestamp::now().as_second();
     let unusable = deployer::fall_back(cloud, &mut held, second);
-    let work = match Work::of(&context.rendered, object, cloud, &held, seen) {
+    let work = match Work::new(&context.rendered, object, cloud, &held, seen) {
         Ok(work) => work,
         Err(Refused::Invalid(why)) => return (Outcome::Invalid(why), rest),
         Err(Refused::Conflict(why)) => return (Outcome::Conflict(why), rest),

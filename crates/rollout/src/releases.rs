@@ -6,7 +6,7 @@ use std::sync::Arc;
 use api::openstack::UPGRADE_CHECK;
 use api::openstack::v1alpha1::OpenStack;
 use deployer::upgrade::{self, Phase, Recorded, Stages, Standing};
-use deployer::{Cloud, Graph, Held, Parameters, Plan, Progress, Release, Swaps, Written};
+use deployer::{Cloud, Credentials, Graph, Parameters, Plan, Progress, Release, Swaps, Written};
 use kube::{Client, ResourceExt as _};
 
 use crate::operations::{self, Running, Stand};
@@ -87,11 +87,11 @@ impl Work {
     ///
     /// # Errors
     /// The reason why the parameters are [`Refused`].
-    pub(crate) fn of(
+    pub(crate) fn new(
         rendered: &Rendered,
         object: &OpenStack,
         cloud: &Cloud,
-        held: &Held,
+        held: &Credentials,
         seen: &Seen,
     ) -> Result<Self, Refused> {
         let recorded = recorded(object);

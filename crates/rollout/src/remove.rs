@@ -2,7 +2,7 @@
 
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus};
 use api::openstack::{FINALIZER, PURGE_DATA};
-use deployer::{Cloud, Held, Parameters, Reference, Release};
+use deployer::{Cloud, Credentials, Parameters, Reference, Release};
 use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
@@ -59,10 +59,10 @@ fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem>
     let cloud = described::cloud(object)?.unwrap_or_else(|_| Cloud {
         name: name.clone(),
         namespace: object.namespace().unwrap_or_default(),
-        parameters: Parameters::of(Release::Epoxy),
+        parameters: Parameters::from_release(Release::Epoxy),
         spec: serde_json::Value::Null,
     });
-    let held = Held::complete(&name, &seen.objects, rand::random);
+    let held = Credentials::complete(&name, &seen.objects, rand::random);
     let recorded = object.status.as_ref().and_then(|it| it.uid.clone());
     let uid = recorded.unwrap_or_else(|| held.uid().to_owned());
     let graph = deployer::desired(&cloud, &held);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use deployer::upgrade::Stages;
-use deployer::{Cloud, Graph, Held, Release};
+use deployer::{Cloud, Credentials, Graph, Release};
 use parking_lot::Mutex;
 
 /// Steps of clouds, by namespace.
@@ -17,20 +17,20 @@ pub(crate) struct Rendered {
 
 struct Upgrade {
     cloud: Cloud,
-    held: Held,
+    held: Credentials,
     from: Release,
     stages: Arc<Stages>,
 }
 
 struct Entry {
     cloud: Cloud,
-    held: Held,
+    held: Credentials,
     graph: Arc<Graph>,
 }
 
 impl Rendered {
     /// Steps of a [`Cloud`] at rest in its release; forgets the stages of an earlier upgrade.
-    pub(crate) fn of(&self, cloud: &Cloud, held: &Held) -> Arc<Graph> {
+    pub(crate) fn of(&self, cloud: &Cloud, held: &Credentials) -> Arc<Graph> {
         self.upgrades.lock().remove(&cloud.namespace);
         let known =
             self.known.lock().get(&cloud.namespace).and_then(|it| {
@@ -50,7 +50,7 @@ impl Rendered {
     }
 
     /// [`Stages`] of the upgrade of a cloud, from a release.
-    pub(crate) fn upgrade(&self, cloud: &Cloud, from: Release, held: &Held) -> Arc<Stages> {
+    pub(crate) fn upgrade(&self, cloud: &Cloud, from: Release, held: &Credentials) -> Arc<Stages> {
         let is_same = |it: &&Upgrade| it.cloud == *cloud && it.held == *held && it.from == from;
         // The lock ends here, because the code below takes the lock again.
         let known = {
@@ -61,7 +61,7 @@ impl Rendered {
         if let Some(stages) = known {
             return stages;
         }
-        let stages = Arc::new(Stages::of(cloud, from, held));
+        let stages = Arc::new(Stages::new(cloud, from, held));
         let entry = Upgrade {
             cloud: cloud.clone(),
             held: held.clone(),
@@ -87,13 +87,16 @@ mod tests {
     use super::*;
 
     fn cloud(release: Release) -> Cloud {
-        Cloud::of(&json!({}), Parameters::of(release)).unwrap()
+        Cloud::new(&json!({}), Parameters::from_release(release)).unwrap()
     }
 
     #[test]
     fn a_cloud_is_rendered_again_when_its_parameters_or_what_is_held_change() {
         let rendered = Rendered::default();
-        let (zed, held) = (cloud(Release::Zed), Held::complete("cloud", &[], || 7));
+        let (zed, held) = (
+            cloud(Release::Zed),
+            Credentials::complete("cloud", &[], || 7),
+        );
         let first = rendered.of(&zed, &held);
         assert_eq!(*first, deployer::desired(&zed, &held));
         assert!(Arc::ptr_eq(&first, &rendered.of(&zed, &held)));
@@ -102,7 +105,7 @@ mod tests {
             *rendered.of(&epoxy, &held),
             deployer::desired(&epoxy, &held)
         );
-        let other = Held::complete("cloud", &[], || 8);
+        let other = Credentials::complete("cloud", &[], || 8);
         assert_eq!(
             *rendered.of(&epoxy, &other),
             deployer::desired(&epoxy, &other)
@@ -115,13 +118,16 @@ mod tests {
     #[test]
     fn the_stages_of_an_upgrade_are_rendered_once() {
         let rendered = Rendered::default();
-        let (cloud, held) = (cloud(Release::Gazpacho), Held::complete("cloud", &[], || 7));
+        let (cloud, held) = (
+            cloud(Release::Gazpacho),
+            Credentials::complete("cloud", &[], || 7),
+        );
         let first = rendered.upgrade(&cloud, Release::Epoxy, &held);
         assert!(Arc::ptr_eq(
             &first,
             &rendered.upgrade(&cloud, Release::Epoxy, &held)
         ));
-        let other = Held::complete("cloud", &[], || 8);
+        let other = Credentials::complete("cloud", &[], || 8);
         assert!(!Arc::ptr_eq(
             &first,
             &rendered.upgrade(&cloud, Release::Epoxy, &other)

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::Known;
+use crate::accounts::AccountCache;
 use crate::drain::Drains;
 use crate::reconcile::{self, Context};
 use crate::rendered::Rendered;
@@ -113,7 +113,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
     let context = Arc::new(Context {
         client: client.clone(),
         view,
-        accounts: Known::default(),
+        accounts: AccountCache::default(),
         rendered: Rendered::default(),
         drains: Drains::default(),
         looked: options.looked,

@@ -4,7 +4,7 @@ use api::conditions::{self, Status, Verdict};
 use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase, StepStatus};
 use deployer::drain::Summary;
-use deployer::{Held, Progress, Reference, State};
+use deployer::{Credentials, Progress, Reference, State};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use k8s_openapi::jiff::Timestamp;
 
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
 }
 
 /// Progress with all passwords masked: messages quote the ends of logs.
-pub(crate) fn masked(mut progress: Progress, held: &Held) -> Progress {
+pub(crate) fn masked(mut progress: Progress, held: &Credentials) -> Progress {
     for (_, state) in &mut progress.steps {
         match state {
             State::Waiting(text)

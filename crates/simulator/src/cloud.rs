@@ -80,7 +80,7 @@ pub(crate) use self::service::Service;
 use self::settings::{ServerFault, Settings};
 use self::state::State;
 use self::store::Store;
-use crate::world::World;
+use crate::data_plane::DataPlane;
 
 /// Options of a cloud.
 #[derive(Clone, Debug)]
@@ -213,9 +213,9 @@ struct Inner {
     writes: AtomicU64,
     before_write: RwLock<Option<WriteHook>>,
     on_write: RwLock<Option<WriteHook>>,
-    world: watch::Sender<Arc<World>>,
+    world: watch::Sender<Arc<DataPlane>>,
     world_is_stale: AtomicBool,
-    /// Wakes the task for transitions and the [`World`].
+    /// Wakes the task for transitions and the [`DataPlane`].
     wake: Arc<Notify>,
 }
 
@@ -272,7 +272,10 @@ impl Cloud {
             core.commit()?;
         }
         let inner = Arc::new(Inner {
-            world: watch::Sender::new(Arc::new(snapshot::world(&core.state, &World::default()))),
+            world: watch::Sender::new(Arc::new(snapshot::world(
+                &core.state,
+                &DataPlane::default(),
+            ))),
             core: Mutex::new(core),
             settings,
             passwords: options.passwords,
@@ -405,8 +408,8 @@ impl Cloud {
         seed::clouds_yaml(base_url.trim_end_matches('/'), &self.inner.passwords)
     }
 
-    /// Returns the guests' view of the cloud. Every change that matters to guests sends a new [`World`].
-    pub fn world(&self) -> watch::Receiver<Arc<World>> {
+    /// Returns the guests' view of the cloud. Every change that matters to guests sends a new [`DataPlane`].
+    pub fn world(&self) -> watch::Receiver<Arc<DataPlane>> {
         let receiver = self.inner.world.subscribe();
         // Without receivers the world is not kept up to date.
         self.inner.publish(&self.inner.core.lock().state);
@@ -552,7 +555,7 @@ impl Drop for Inner {
     }
 }
 
-/// Applies transitions when due, and publishes the [`World`] after a change.
+/// Applies transitions when due, and publishes the [`DataPlane`] after a change.
 async fn advance(cloud: Weak<Inner>, wake: Arc<Notify>) {
     loop {
         let Some(inner) = cloud.upgrade() else { return };

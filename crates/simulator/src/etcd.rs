@@ -29,7 +29,7 @@ use tracing::warn;
 
 use self::rules::State;
 
-pub use self::rules::{Listed, Place};
+pub use self::rules::{Listed, MemberHost};
 
 /// Port for clients.
 pub const PORT: u16 = 2379;
@@ -103,7 +103,7 @@ impl Etcd {
     }
 
     /// Adds the first member, as `kubeadm init` does. Idempotent.
-    pub fn found(&self, place: &Place) {
+    pub fn found(&self, place: &MemberHost) {
         self.inner.lock().unlisted = false;
         self.change(|state| {
             if state.members().next().is_none() {
@@ -115,7 +115,7 @@ impl Etcd {
     }
 
     /// Adds a member from before the file of the cluster.
-    pub fn adopt(&self, place: &Place) {
+    pub fn adopt(&self, place: &MemberHost) {
         if self.inner.lock().unlisted {
             self.change(|state| {
                 if state.of(&place.machine).is_none() {
@@ -177,7 +177,7 @@ impl Etcd {
     ///
     /// # Errors
     /// The [`Status`] of etcd.
-    pub fn add_learner(&self, place: &Place) -> Result<(), Status> {
+    pub fn add_learner(&self, place: &MemberHost) -> Result<(), Status> {
         let attempt = self.attempts.fetch_add(1, Ordering::Relaxed);
         let first: usize = place.machine.bytes().map(usize::from).sum();
         let chosen = self.additions_go_to.lock().clone();
@@ -217,7 +217,7 @@ impl Etcd {
     }
 
     /// Starts the learner of a machine. A running learner counts as in sync.
-    pub fn start(&self, place: &Place) {
+    pub fn start(&self, place: &MemberHost) {
         self.change(|state| {
             state.start(place);
             Ok(())

@@ -1,6 +1,6 @@
 //! Simulated guests, booted from the user data of simulated servers.
 //!
-//! [`Guests::start`] follows the [`World`]. Every running instance boots once from its user data, as cloud-init (or,
+//! [`Guests::start`] follows the [`DataPlane`]. Every running instance boots once from its user data, as cloud-init (or,
 //! with an image of Flatcar, Ignition) and kubeadm would do it: files are written, `runcmd` is searched for
 //! `kubeadm init` or `kubeadm join`, and the node comes up or the console has the error.
 //!
@@ -50,8 +50,8 @@ use self::cluster::Clusters;
 use self::console::Consoles;
 use self::fleet::Fleet;
 use self::record::StateDir;
+use crate::data_plane::DataPlane;
 use crate::etcd::Etcd;
-use crate::world::World;
 
 pub use self::outside::Outside;
 
@@ -104,10 +104,10 @@ pub struct Guests {
 impl Guests {
     /// Follows `world` and runs its instances until `shutdown`. Must be called inside a tokio runtime.
     ///
-    /// The first [`World`] must be complete unless empty: the state of other instances is removed from the state
+    /// The first [`DataPlane`] must be complete unless empty: the state of other instances is removed from the state
     /// directory.
     pub fn start(
-        world: watch::Receiver<Arc<World>>,
+        world: watch::Receiver<Arc<DataPlane>>,
         options: Options,
         shutdown: CancellationToken,
     ) -> Self {

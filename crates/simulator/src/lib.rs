@@ -24,6 +24,7 @@
 //! ```
 
 pub mod cloud;
+pub mod data_plane;
 mod disruption;
 pub mod etcd;
 pub mod guest;
@@ -31,4 +32,3 @@ mod json;
 pub mod machine;
 pub mod nodes;
 pub mod runner;
-pub mod world;

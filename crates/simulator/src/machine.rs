@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// Hardware of a machine, in addition to its [`Instance`](crate::world::Instance).
+/// Hardware of a machine, in addition to its [`Instance`](crate::data_plane::Instance).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Machine {
     /// Image of the server; empty for a volume without image.

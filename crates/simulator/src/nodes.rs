@@ -18,6 +18,7 @@
 //! cluster: an evicted Pod counts until it is gone, no ControllerRevisions, PersistentVolumes and EndpointSlices, no probe is executed, no resources run out,
 //! and back-offs are short.
 
+mod cache;
 mod client;
 mod daemon;
 mod deployment;
@@ -30,7 +31,6 @@ mod programs;
 mod room;
 mod scheduler;
 mod stateful;
-mod world;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -47,10 +47,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::cache::{Now, ObjectCache, Seen};
 pub use self::faults::{Ending, Faults};
 use self::object::Write;
 pub use self::programs::{Answering, Gate, Programs};
-use self::world::{Now, Seen, World};
 use crate::json::Json;
 
 /// User agent of all requests.
@@ -102,11 +102,11 @@ pub fn run(
 async fn nodes(client: Client, options: Options, shutdown: CancellationToken) {
     let (sender, mut events) = mpsc::channel(BURST);
     let mut watches = JoinSet::new();
-    for (group, kind) in world::WATCHED {
+    for (group, kind) in cache::WATCHED {
         watches.spawn(watch(client.clone(), group, kind, sender.clone()));
     }
     let client = Json::new(client, AGENT);
-    let (mut world, mut seen) = (World::default(), HashMap::new());
+    let (mut world, mut seen) = (ObjectCache::default(), HashMap::new());
     let faulty = Arc::clone(&options.faults.changed);
     loop {
         while let Ok(event) = events.try_recv() {
@@ -130,7 +130,7 @@ async fn nodes(client: Client, options: Options, shutdown: CancellationToken) {
 async fn passes(
     client: &Json,
     options: &Options,
-    world: &mut World,
+    world: &mut ObjectCache,
     seen: &mut HashMap<(String, &'static str), Instant>,
 ) -> Option<Duration> {
     let mut wake = None;
@@ -161,7 +161,7 @@ async fn passes(
 }
 
 /// Returns the [`Write`]s of all controllers.
-fn writes(world: &World, now: &mut Now<'_>) -> Vec<Write> {
+fn writes(world: &ObjectCache, now: &mut Now<'_>) -> Vec<Write> {
     let mut writes = scheduler::register(world, now);
     writes.extend(deployment::deployments(world));
     writes.extend(deployment::replica_sets(world));

@@ -1,6 +1,6 @@
 //! Machines: for each ACTIVE server, a program that runs as long as the server does.
 //!
-//! [`Runners::start`] follows the [`World`]. The program, a *guest runner*, starts a machine in any way: a script that
+//! [`Runners::start`] follows the [`DataPlane`]. The program, a *guest runner*, starts a machine in any way: a script that
 //! creates namespaces, a hypervisor, a container. The runner reads one JSON document and prints the output of the
 //! serial console (docs/project/simulator.md has the contract).
 //!
@@ -36,9 +36,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::console::Consoles;
 use self::fleet::Fleet;
+use crate::data_plane::DataPlane;
 use crate::guest::Outside;
 use crate::machine::Servers;
-use crate::world::World;
 
 /// Options of the runners.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Runners {
     /// # Errors
     /// The state directory cannot be used.
     pub async fn start(
-        world: watch::Receiver<Arc<World>>,
+        world: watch::Receiver<Arc<DataPlane>>,
         servers: Arc<dyn Servers>,
         metadata: TcpListener,
         options: Options,

@@ -43,9 +43,9 @@ pub fn observe(
     });
     let mut events = select_all(streams);
     tokio::spawn(async move {
-        let mut known = Known {
+        let mut known = ObjectCache {
             resources,
-            ..Known::default()
+            ..ObjectCache::default()
         };
         let mut gather = GATHER;
         loop {
@@ -75,14 +75,14 @@ pub fn observe(
 
 /// Objects reported by the watches so far. Kinds are named by their index in `resources`.
 #[derive(Default)]
-struct Known {
+struct ObjectCache {
     resources: Vec<ApiResource>,
     objects: BTreeMap<(usize, String), Item>,
     listing: BTreeMap<usize, Vec<DynamicObject>>,
     listed: BTreeSet<usize>,
 }
 
-impl Known {
+impl ObjectCache {
     fn take(&mut self, index: usize, event: watcher::Result<watcher::Event<DynamicObject>>) {
         match event {
             Ok(watcher::Event::Init) => {
@@ -114,7 +114,7 @@ impl Known {
         if let Some(resource) = self.resources.get(index) {
             light::lighten(resource, &mut object);
             let key = (index, uid(&object));
-            self.objects.insert(key, Item::of(resource, object));
+            self.objects.insert(key, Item::new(resource, object));
         }
     }
 

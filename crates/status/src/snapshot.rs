@@ -48,7 +48,7 @@ impl Kind {
     ];
 
     /// [`Kind`] of a name in a group.
-    pub fn of(group: &str, name: &str) -> Self {
+    pub fn new(group: &str, name: &str) -> Self {
         let known = Self::ALL.into_iter();
         let mut known = known.filter(|kind| kind.as_str() == name && kind.group() == group);
         known.next().unwrap_or(Kind::Other)
@@ -107,14 +107,14 @@ pub struct Item {
 
 impl Item {
     /// Item for an object that was read as [`ApiResource`].
-    pub fn of(resource: &ApiResource, mut object: DynamicObject) -> Self {
+    pub fn new(resource: &ApiResource, mut object: DynamicObject) -> Self {
         // In lists of some servers objects do not say what they are.
         object.types.get_or_insert_with(|| TypeMeta {
             api_version: resource.api_version.clone(),
             kind: resource.kind.clone(),
         });
         Self {
-            kind: Kind::of(&resource.group, &resource.kind),
+            kind: Kind::new(&resource.group, &resource.kind),
             object: Arc::new(object),
         }
     }
@@ -260,7 +260,7 @@ impl Snapshot {
         };
         let objects = list.items.into_iter();
         self.items
-            .extend(objects.map(|object| Item::of(resource, object)));
+            .extend(objects.map(|object| Item::new(resource, object)));
         Ok(true)
     }
 
@@ -300,9 +300,9 @@ pub(crate) mod tests {
     #[test]
     fn only_kinds_with_names_here_have_a_kind_of_their_own() {
         for kind in Kind::ALL {
-            assert_eq!(Kind::of(kind.group(), kind.as_str()), kind);
+            assert_eq!(Kind::new(kind.group(), kind.as_str()), kind);
         }
-        assert_eq!(Kind::of("other.x-k8s.io", "Cluster"), Kind::Other);
+        assert_eq!(Kind::new("other.x-k8s.io", "Cluster"), Kind::Other);
         let docker = other(
             "infrastructure.cluster.x-k8s.io/v1beta1",
             "DockerCluster",

@@ -69,7 +69,7 @@ pub fn answer(snapshot: &Snapshot, item: &Item, commands: &Commands<'_>) -> Answ
         others: 0,
         next: None,
     };
-    let Some(chain) = Chain::of(snapshot, item) else {
+    let Some(chain) = Chain::new(snapshot, item) else {
         return answer;
     };
     let finding = chain.finding();

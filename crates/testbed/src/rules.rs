@@ -38,7 +38,7 @@ impl apiserver::Hooks for Rules {
         management::Rules.validate(object, old, dry_run)
     }
 
-    fn beside(&self, object: &Value) -> Option<apiserver::Beside> {
+    fn beside(&self, object: &Value) -> Option<apiserver::RelatedObject> {
         management::Rules.beside(object)
     }
 

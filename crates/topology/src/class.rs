@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::builtin::{NAMES_OF_TEMPLATES, PATHS};
-use crate::patches::{Place, Target, matches};
+use crate::patches::{Target, TemplateRole, matches};
 use crate::template::Template;
 use crate::{template, variables};
 
@@ -102,25 +102,27 @@ fn parsed(template: &str, path: String, errors: &mut Vec<FieldError>) {
 fn targets(spec: &ClusterClassSpec) -> Vec<Target> {
     let mut all = vec![
         (
-            Place::InfrastructureCluster,
+            TemplateRole::InfrastructureCluster,
             &spec.infrastructure.template_ref,
         ),
-        (Place::ControlPlane, &spec.control_plane.template_ref),
+        (TemplateRole::ControlPlane, &spec.control_plane.template_ref),
     ];
     if let Some(machines) = &spec.control_plane.machine_infrastructure {
-        all.push((Place::ControlPlaneMachines, &machines.template_ref));
+        all.push((TemplateRole::ControlPlaneMachines, &machines.template_ref));
     }
     let workers = spec.workers.iter();
     for class in workers.flat_map(|workers| workers.machine_deployments.iter().flatten()) {
-        let place = Place::MachineDeployment(class.class.clone());
+        let place = TemplateRole::MachineDeployment(class.class.clone());
         all.push((place.clone(), &class.bootstrap.template_ref));
         all.push((place, &class.infrastructure.template_ref));
     }
-    let target = |(place, reference): (Place, &api::core::v1beta2::VersionedReference)| Target {
-        place,
-        object: serde_json::json!({ "apiVersion": reference.api_version, "kind": reference.kind }),
-        builtin: None,
-        overrides: Vec::new(),
+    let target = |(place, reference): (TemplateRole, &api::core::v1beta2::VersionedReference)| {
+        Target {
+            place,
+            object: serde_json::json!({ "apiVersion": reference.api_version, "kind": reference.kind }),
+            builtin: None,
+            overrides: Vec::new(),
+        }
     };
     all.into_iter().map(target).collect()
 }

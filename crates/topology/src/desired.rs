@@ -21,7 +21,7 @@ use crate::builtin::{self, Metadata};
 use crate::class::named;
 use crate::cluster::overrides;
 use crate::names::{self, OWNED_LABEL};
-use crate::patches::{self, PatchFailed, Place, Target};
+use crate::patches::{self, PatchFailed, Target, TemplateRole};
 use crate::upgrade::Decisions;
 
 mod health;
@@ -100,7 +100,7 @@ pub fn desired(input: &Input<'_>) -> Result<Desired, DesiredError> {
     let infrastructure_name = input.infrastructure_name()?;
     let plane_name = input.plane_name()?;
     targets.push(input.target(
-        Place::InfrastructureCluster,
+        TemplateRole::InfrastructureCluster,
         &spec.infrastructure.template_ref,
         None,
         &[],
@@ -117,14 +117,14 @@ pub fn desired(input: &Input<'_>) -> Result<Desired, DesiredError> {
     let builtin = Some(("controlPlane", variables));
     let of_plane = &spec.control_plane;
     targets.push(input.target(
-        Place::ControlPlane,
+        TemplateRole::ControlPlane,
         &of_plane.template_ref,
         builtin.clone(),
         given,
     )?);
     if let Some(machines) = &of_plane.machine_infrastructure {
         targets.push(input.target(
-            Place::ControlPlaneMachines,
+            TemplateRole::ControlPlaneMachines,
             &machines.template_ref,
             builtin,
             given,
@@ -211,10 +211,10 @@ impl Input<'_> {
         name.map_err(|problem| DesiredError::Class(format!("the name of {part}: {problem}")))
     }
 
-    /// Returns a template of the class with its [`Place`] and variables.
+    /// Returns a template of the class with its [`TemplateRole`] and variables.
     fn target(
         &self,
-        place: Place,
+        place: TemplateRole,
         reference: &VersionedReference,
         builtin: Option<(&'static str, Value)>,
         given: &[api::core::v1beta2::Variable],

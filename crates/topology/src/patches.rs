@@ -11,7 +11,7 @@ use crate::variables::{self, BUILTIN, Named};
 
 /// Place of a template in a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TemplateRole {
     /// Infrastructure of the cluster as a whole.
     InfrastructureCluster,
     /// Control plane.
@@ -26,7 +26,7 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// Place in the class.
-    pub place: Place,
+    pub place: TemplateRole,
     /// Template, with `apiVersion` and `kind` as the class refers to it.
     pub object: Value,
     /// Builtin variable `controlPlane` or `machineDeployment`.
@@ -175,9 +175,11 @@ pub fn matches(selector: &PatchSelector, target: &Target) -> bool {
     }
     let resources = &selector.match_resources;
     match &target.place {
-        Place::InfrastructureCluster => resources.infrastructure_cluster == Some(true),
-        Place::ControlPlane | Place::ControlPlaneMachines => resources.control_plane == Some(true),
-        Place::MachineDeployment(class) => {
+        TemplateRole::InfrastructureCluster => resources.infrastructure_cluster == Some(true),
+        TemplateRole::ControlPlane | TemplateRole::ControlPlaneMachines => {
+            resources.control_plane == Some(true)
+        }
+        TemplateRole::MachineDeployment(class) => {
             let classes = resources.machine_deployment_class.as_ref();
             classes.is_some_and(|classes| names(classes, class))
         }

@@ -196,7 +196,7 @@ async fn measure(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         .data
         .clone()
         .unwrap_or_else(|| root.join("target/bench"));
-    let disk = servers::Disk::of(&data)?;
+    let disk = servers::Disk::from_data(&data)?;
     crate::report(&format!("data in {}: {disk}", data.display()));
     let tools = root.join("target/tools");
     let assets = arguments.assets.clone().unwrap_or(tools);

@@ -291,10 +291,10 @@ struct Counts {
 impl Counts {
     async fn read(access: &Access) -> anyhow::Result<Self> {
         let text = access.connect().await?.get("/metrics").await?;
-        Ok(Self::of(&String::from_utf8_lossy(&text)))
+        Ok(Self::from_metrics(&String::from_utf8_lossy(&text)))
     }
 
-    fn of(metrics: &str) -> Self {
+    fn from_metrics(metrics: &str) -> Self {
         let mut counts = Self::default();
         for line in metrics.lines() {
             let Some((series, value)) = line.rsplit_once(' ') else {
@@ -364,6 +364,6 @@ mod tests {
             reconciles: 4.0,
             requests: 5.0,
         };
-        assert_eq!(Counts::of(metrics), expected);
+        assert_eq!(Counts::from_metrics(metrics), expected);
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Layer {
 
 impl Layer {
     /// Layer of a [`Program`]. `documents` are file names with contents, including licences.
-    pub(super) fn of(
+    pub(super) fn new(
         program: &Program,
         documents: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> anyhow::Result<Self> {

@@ -25,7 +25,7 @@ pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
     let crates = syntax::crates(sources);
     let mut problems = Vec::new();
     for krate in &crates {
-        let graph = Graph::of(krate, sources, names);
+        let graph = Graph::new(krate, sources, names);
         let listed = CIRCLES.iter().filter(|circle| circle.krate == *krate);
         let listed: Vec<&[&str]> = listed.map(|circle| circle.modules).collect();
         problems.extend(graph.differences(krate, &listed));
@@ -38,7 +38,7 @@ pub(super) fn broken(sources: &[Source], names: &Names) -> Vec<String> {
 }
 
 impl Graph {
-    fn of(krate: &str, sources: &[Source], names: &Names) -> Self {
+    fn new(krate: &str, sources: &[Source], names: &Names) -> Self {
         let root = [krate.to_owned()];
         let tops: BTreeSet<&str> = names.submodules(&root).collect();
         let mut graph = Self::default();

@@ -16,7 +16,7 @@ const RULES: &[Rule] = &[
     Rule {
         within: "simulator::cloud",
         of: "simulator",
-        only: &["simulator::machine", "simulator::world"],
+        only: &["simulator::machine", "simulator::data_plane"],
     },
     Rule {
         within: "simulator::guest",
@@ -25,7 +25,7 @@ const RULES: &[Rule] = &[
             "simulator::disruption",
             "simulator::etcd",
             "simulator::json",
-            "simulator::world",
+            "simulator::data_plane",
         ],
     },
     Rule {
@@ -35,7 +35,7 @@ const RULES: &[Rule] = &[
             "simulator::guest::Outside",
             "simulator::guest::outside::Outside",
             "simulator::machine",
-            "simulator::world",
+            "simulator::data_plane",
         ],
     },
 ];

@@ -29,7 +29,7 @@ pub(super) struct Digests {
 
 impl Digests {
     /// Files of the repository at `root`, with the settings of this process.
-    pub(super) fn of(root: &Path) -> anyhow::Result<Self> {
+    pub(super) fn from_root(root: &Path) -> anyhow::Result<Self> {
         let listed = Command::new("git")
             .args([
                 "ls-files",

@@ -23,7 +23,7 @@ struct Scope {
 }
 
 impl Names {
-    pub(crate) fn of(sources: &[Source]) -> Self {
+    pub(crate) fn from_sources(sources: &[Source]) -> Self {
         let mut names = Self::default();
         for (source, module) in production(sources) {
             names.scopes.entry(module.clone()).or_default();

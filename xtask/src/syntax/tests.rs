@@ -18,7 +18,7 @@ fn named(root: &str, text: &str) -> Vec<String> {
         ("crates/a/src/c.rs", "pub use self::d::Deep;\nmod d;"),
         ("crates/other/src/lib.rs", "pub use tokio;"),
     ]);
-    let names = Names::of(&sources);
+    let names = Names::from_sources(&sources);
     let paths = sources[1].content.paths.iter();
     let named = paths.flat_map(|path| names.named(&path.module, &path.path));
     named.map(|name| joined(&name)).collect()

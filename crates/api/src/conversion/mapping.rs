@@ -153,11 +153,11 @@ impl OneWay<'_> {
         for (name, part) in parts {
             self.turn(&mut out, name, *part, (self.from, self.to))?;
         }
-        kept.restore(&mut out, Lists::of(self.group, self.kind, to));
+        kept.restore(&mut out, Lists::new(self.group, self.kind, to));
         // The way back starts from the restored fields: otherwise a change invisible in the other version would be
         // lost.
         let mut back = json!({"spec": out.get("spec"), "status": out.get("status")});
-        let lists = Lists::of(self.group, self.kind, from);
+        let lists = Lists::new(self.group, self.kind, from);
         let mut lost = Stash::default();
         for (name, part) in parts {
             let Some(before) = object.get(*name) else {

@@ -66,7 +66,13 @@ impl Stash {
     /// Adds the lost fields of a spec. `back` is the result of a conversion there and back.
     pub(crate) fn add_spec(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
-        differences(before, Ok(back), &Path::of("spec"), lists, &mut found);
+        differences(
+            before,
+            Ok(back),
+            &Path::from_name("spec"),
+            lists,
+            &mut found,
+        );
         self.add(found);
     }
 
@@ -74,7 +80,13 @@ impl Stash {
     /// condition, absent in v1beta1.
     pub(crate) fn add_status(&mut self, before: &Value, back: &Value, lists: &Lists) {
         let mut found = Vec::new();
-        differences(before, Ok(back), &Path::of("status"), lists, &mut found);
+        differences(
+            before,
+            Ok(back),
+            &Path::from_name("status"),
+            lists,
+            &mut found,
+        );
         found.retain(|(path, _)| path.is("/status/conditions/*/observedGeneration"));
         self.add(found);
     }

@@ -38,7 +38,7 @@ impl<'de> Field<'de> {
 
     fn object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Undecoded> {
         match self.0 {
-            Value::Object(members) => visitor.visit_map(Members::of(members)),
+            Value::Object(members) => visitor.visit_map(Members::from_members(members)),
             other => Err(Undecoded::of_type(other, &visitor)),
         }
     }
@@ -79,7 +79,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
             Value::Number(number) => visited(number, visitor),
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Array(items) => listed(items, visitor),
-            Value::Object(members) => visitor.visit_map(Members::of(members)),
+            Value::Object(members) => visitor.visit_map(Members::from_members(members)),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'de> Deserializer<'de> for Field<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Undecoded> {
-        visitor.visit_enum(Choice::of(self.0)?)
+        visitor.visit_enum(Choice::from_value(self.0)?)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Undecoded> {
@@ -219,7 +219,7 @@ struct Members<'de> {
 }
 
 impl<'de> Members<'de> {
-    fn of(members: &'de Map<String, Value>) -> Self {
+    fn from_members(members: &'de Map<String, Value>) -> Self {
         Self {
             left: members.iter(),
             member: None,
@@ -311,7 +311,7 @@ struct Choice<'de> {
 }
 
 impl<'de> Choice<'de> {
-    fn of(value: &'de Value) -> Result<Self, Undecoded> {
+    fn from_value(value: &'de Value) -> Result<Self, Undecoded> {
         match value {
             Value::String(variant) => Ok(Self {
                 variant,

@@ -68,7 +68,7 @@ fn spec(crd: &Value, errors: &mut Vec<FieldError>) {
         errors,
     );
     let versions = items(&spec["versions"]);
-    let shared = Shared::of(versions);
+    let shared = Shared::from_versions(versions);
     for (index, version) in versions.iter().enumerate() {
         if version["schema"]["openAPIV3Schema"].is_null() {
             let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
@@ -104,7 +104,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(versions: &[Value]) -> Self {
+    fn from_versions(versions: &[Value]) -> Self {
         let same = |field: &str| {
             let mut values = versions.iter().map(|version| &version[field]);
             values

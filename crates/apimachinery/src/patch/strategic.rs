@@ -94,7 +94,7 @@ fn merge_map(mut original: Fields, mut patch: Fields, of: Of) -> Result<Fields, 
             }
             continue;
         };
-        let field = Field::of(of, &name);
+        let field = Field::new(of, &name);
         let merged = match (old, value) {
             (Value::Object(old), Value::Object(new)) => {
                 Some(Value::Object(merge_map(old, new, field.shape)?))
@@ -118,7 +118,7 @@ struct Field {
 }
 
 impl Field {
-    fn of(object: Of, name: &str) -> Self {
+    fn new(object: Of, name: &str) -> Self {
         let unknown = Self {
             shape: None,
             merge: false,
@@ -199,7 +199,7 @@ fn merge_in_order(
         list(original.get(name).cloned())?,
         list(patch.remove(name))?,
     );
-    let field = Field::of(of, name);
+    let field = Field::new(of, name);
     let keyed = Keyed(field.key);
     if let Some(new) = &new {
         check_order(new, &order, &keyed)?;

@@ -68,7 +68,7 @@ pub(crate) struct Attributes<'a> {
 
 impl<'a> Attributes<'a> {
     /// Attributes from path and query of a [`Call`].
-    pub(crate) fn of(call: &'a Call, operation: Operation, dry_run: bool) -> Self {
+    pub(crate) fn new(call: &'a Call, operation: Operation, dry_run: bool) -> Self {
         let resource = &call.resource;
         let subresource = call.subresource.clone().unwrap_or_default();
         let kind = if subresource == "scale" {

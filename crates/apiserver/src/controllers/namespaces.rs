@@ -14,7 +14,7 @@ use super::{Collector, report};
 use crate::controlplane;
 use crate::namespaces::{self, is_in_every_namespace};
 use crate::rest::edit;
-use crate::store::{Change, Object, Place};
+use crate::store::{Change, Object, ObjectKey};
 use crate::view::Kind;
 
 const PODS: &str = "/pods";
@@ -99,7 +99,7 @@ impl Collector<'_> {
     }
 
     /// Restores the default [`Object`]s of namespaces, and objects of the server itself, after a deletion or a change.
-    pub(super) async fn restore(&self, change: Change, place: &Place, object: &Object) {
+    pub(super) async fn restore(&self, change: Change, place: &ObjectKey, object: &Object) {
         if controlplane::is_kept(self.core, place) {
             if let Err(problem) = controlplane::keep(self.core).await {
                 tracing::warn!(problem, key = %place.key, "an object of the server could not be restored");

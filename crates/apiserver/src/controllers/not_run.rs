@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Collector, report};
 use crate::namespaces;
 use crate::rest::edit;
-use crate::store::{Change, Object, Place};
+use crate::store::{Change, Object, ObjectKey};
 
 /// Source of the Events.
 const COMPONENT: &str = "ferrostack";
@@ -25,7 +25,7 @@ const WORKLOADS: [&str; 7] = [
 
 impl Collector<'_> {
     /// Reports a new Pod or workload that nothing will run.
-    pub(super) async fn not_run(&self, change: Change, place: &Place, object: &Object) {
+    pub(super) async fn not_run(&self, change: Change, place: &ObjectKey, object: &Object) {
         let Some(why) = &self.core.options.not_run else {
             return;
         };
@@ -66,7 +66,7 @@ impl Collector<'_> {
     }
 
     /// Sets the condition PodScheduled, as the scheduler does for a Pod that fits on no node.
-    async fn unschedulable(&self, place: &Place, message: &str) {
+    async fn unschedulable(&self, place: &ObjectKey, message: &str) {
         let Some(resource) = self.resource(place) else {
             return;
         };

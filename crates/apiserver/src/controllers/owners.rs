@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::{Collector, report};
 use crate::rest::{FOREGROUND, ORPHAN, Propagation, edit};
-use crate::store::{Object, Place};
+use crate::store::{Object, ObjectKey};
 
 impl Collector<'_> {
     /// Deletes an object without a live owner; otherwise removes the references to deleted owners.
-    pub(super) async fn dependent(&self, place: &Place) {
+    pub(super) async fn dependent(&self, place: &ObjectKey) {
         let Some(resource) = self.resource(place) else {
             return;
         };
@@ -121,7 +121,7 @@ impl Collector<'_> {
     }
 
     /// Removes `blockOwnerDeletion` from the owner references of an object, so that the owners can be deleted first.
-    async fn unblock(&self, place: &Place) {
+    async fn unblock(&self, place: &ObjectKey) {
         let Some(resource) = self.resource(place) else {
             return;
         };
@@ -156,7 +156,7 @@ impl Collector<'_> {
         self.finished(resource, &owner.key, ORPHAN).await;
     }
 
-    pub(super) fn dependents(&self, uid: &str) -> Vec<Place> {
+    pub(super) fn dependents(&self, uid: &str) -> Vec<ObjectKey> {
         self.core.store.read().dependents(uid).cloned().collect()
     }
 

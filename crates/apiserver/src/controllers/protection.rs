@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Collector, report};
 use crate::rest::edit;
 use crate::rest::strategy::{CLAIM_PROTECTION, NOT_READY, VOLUME_PROTECTION};
-use crate::store::{Change, Object, Place};
+use crate::store::{Change, Object, ObjectKey};
 
 pub(super) const CLAIM: &str = CLAIM_PROTECTION;
 pub(super) const VOLUME: &str = VOLUME_PROTECTION;
@@ -17,7 +17,7 @@ const CLAIMS: &str = "/persistentvolumeclaims";
 
 impl Collector<'_> {
     /// Removes the not-ready taint from a ready node.
-    pub(super) async fn ready(&self, place: &Place, node: &Object) {
+    pub(super) async fn ready(&self, place: &ObjectKey, node: &Object) {
         if !is_due(&node.value()) {
             return;
         }
@@ -56,13 +56,13 @@ impl Collector<'_> {
             let name = key.rsplit('/').next().unwrap_or_default();
             if uses(&pod, name) {
                 let collection = CLAIMS.into();
-                self.deleting(&Place { collection, key }).await;
+                self.deleting(&ObjectKey { collection, key }).await;
             }
         }
     }
 
     /// True if a pod that has not ended uses a claim.
-    pub(super) fn is_used(&self, place: &Place, claim: &Object) -> bool {
+    pub(super) fn is_used(&self, place: &ObjectKey, claim: &Object) -> bool {
         if &*place.collection != CLAIMS {
             return false;
         }

@@ -22,7 +22,7 @@ async fn labels_contain_served_resources_only() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
     let label = |method: Method, path: &str, query: Option<&str>| {
-        let labels = Labels::of(
+        let labels = Labels::for_route(
             &core.store.registry(),
             &target(path).route,
             &method,
@@ -64,7 +64,7 @@ async fn labels_contain_served_resources_only() {
 async fn requests_are_counted_under_the_names_of_kube_apiserver() {
     let server = ApiServer::open(Options::default()).await.unwrap();
     let core = server.core();
-    let labels = Labels::of(
+    let labels = Labels::for_route(
         &core.store.registry(),
         &target("/api/v1/nodes").route,
         &Method::GET,

@@ -31,7 +31,7 @@ pub(super) async fn answer(request: Request<'_>, kind: &str) -> Result<Response<
         );
         return Err(ApiError::new(405, "MethodNotAllowed", message));
     };
-    let streams = Streams::of(request.query);
+    let streams = Streams::from_query(request.query);
     let commands: Vec<&str> = match kind {
         "exec" => request.query.all("command").collect(),
         _ => Vec::new(),
@@ -49,7 +49,7 @@ pub(super) async fn answer(request: Request<'_>, kind: &str) -> Result<Response<
 }
 
 impl Streams {
-    fn of(query: &Query) -> Self {
+    fn from_query(query: &Query) -> Self {
         Self {
             stdin: query.flag("stdin"),
             stdout: query.flag("stdout"),
@@ -90,12 +90,12 @@ mod tests {
         let query = Query::parse(Some(
             "container=c&command=sh&command=-c&command=echo+%26&stdin=true&stdout=1&stderr=false&tty=0",
         ));
-        let streams = Streams::of(&query);
+        let streams = Streams::from_query(&query);
         let commands: Vec<&str> = query.all("command").collect();
         assert_eq!(
             streams.query(&commands),
             "?command=sh&command=-c&command=echo+%26&input=1&output=1"
         );
-        assert_eq!(Streams::of(&Query::parse(None)).query(&[]), "");
+        assert_eq!(Streams::from_query(&Query::parse(None)).query(&[]), "");
     }
 }

@@ -247,7 +247,7 @@ fn by_channels(
     if ports.contains(&0) {
         return text_answer(StatusCode::BAD_REQUEST, "port \"0\" must be > 0".to_owned());
     }
-    let known = |protocol: &str| channels::Codec::of(protocol);
+    let known = |protocol: &str| channels::Codec::from_protocol(protocol);
     let agreed = match protocols {
         [] => Some((None, channels::Codec::Binary)),
         some => some

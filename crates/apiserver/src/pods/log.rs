@@ -34,7 +34,7 @@ struct Options {
 
 /// Answers a [`Request`] for a log.
 pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiError> {
-    let options = Options::of(request.query)?;
+    let options = Options::from_query(request.query)?;
     let errors = options.problems();
     if !errors.is_empty() {
         let name = request.name();
@@ -80,7 +80,7 @@ pub(super) async fn answer(request: &Request<'_>) -> Result<Response<Body>, ApiE
 }
 
 impl Options {
-    fn of(query: &Query) -> Result<Self, ApiError> {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
         Ok(Self {
             follow: query.flag("follow"),
             previous: query.flag("previous"),

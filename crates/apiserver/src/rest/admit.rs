@@ -25,7 +25,7 @@ pub(crate) enum FieldValidation {
 }
 
 impl FieldValidation {
-    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
+    pub(crate) fn from_call(call: &Call) -> Result<Self, ApiError> {
         match call.query.get("fieldValidation") {
             Some("Ignore") => Ok(Self::Ignore),
             None | Some("Warn") => Ok(Self::Warn),
@@ -115,11 +115,11 @@ pub(crate) async fn admit(
     };
     restriction::admit(call, operation, Some(&new), live)?;
     kept::admit(call, Some(&new), live)?;
-    let mut attributes = Attributes::of(call, operation, write.dry_run);
+    let mut attributes = Attributes::new(call, operation, write.dry_run);
     if live.is_none() {
         attributes = attributes.named(as_sent["metadata"]["name"].as_str().unwrap_or_default());
     }
-    let admission = Admission::of(&call.core, attributes);
+    let admission = Admission::new(&call.core, attributes);
     let owned = write
         .mutate(admission.as_ref(), &as_sent, &mut new, warnings)
         .await?;
@@ -613,7 +613,7 @@ fn check_fields(
         .map(|path| format!("duplicate field {path:?}"))
         .chain(unknown.iter().map(|path| format!("unknown field {path:?}")))
         .collect();
-    match FieldValidation::of(call)? {
+    match FieldValidation::from_call(call)? {
         _ if problems.is_empty() => Ok(()),
         FieldValidation::Ignore => Ok(()),
         FieldValidation::Warn => {

@@ -125,7 +125,7 @@ pub(crate) async fn delete_collection(
         return Err(ApiError::method_not_allowed());
     }
     let options = options(call)?;
-    let selection = Selection::of(call)?;
+    let selection = Selection::from_call(call)?;
     let objects: Vec<Arc<Object>> = {
         let state = call.core.store.read();
         let all = state.range(&call.resource.collection, &selection.prefix, None);

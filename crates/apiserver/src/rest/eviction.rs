@@ -23,7 +23,7 @@ const TRIES: usize = 20;
 
 /// Answers the create of an Eviction.
 pub(crate) async fn evict(call: &Call, body: &Value) -> Result<Answer, ApiError> {
-    let asked = Asked::of(call, body)?;
+    let asked = Asked::for_body(call, body)?;
     let key = call.resource.key(&call.namespace, call.name());
     let mut conflict = None;
     for _ in 0..TRIES {
@@ -91,7 +91,7 @@ struct Asked {
 }
 
 impl Asked {
-    fn of(call: &Call, body: &Value) -> Result<Self, ApiError> {
+    fn for_body(call: &Call, body: &Value) -> Result<Self, ApiError> {
         let options = &body["deleteOptions"];
         let text = |value: &Value| value.as_str().map(str::to_owned);
         if body["metadata"]["name"].as_str().unwrap_or_default() != call.name() {

@@ -21,7 +21,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 /// Answers a patch of an object, or of its status.
 pub(crate) async fn patch(call: &Call, warnings: &mut Warnings) -> Result<Answer, ApiError> {
     let dry_run = call.dry_run("PatchOptions")?;
-    FieldValidation::of(call)?;
+    FieldValidation::from_call(call)?;
     let media = call.content_type().unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
     if media == APPLY {

@@ -89,7 +89,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn of(call: &Call) -> Result<Self, ApiError> {
+    pub(crate) fn from_call(call: &Call) -> Result<Self, ApiError> {
         let labels = LabelSelector::parse(call.query.get("labelSelector").unwrap_or_default())
             .map_err(|error| ApiError::bad_request(error.to_string()))?;
         let fields = FieldSelector::parse(call.query.get("fieldSelector").unwrap_or_default())
@@ -160,7 +160,7 @@ struct Page {
 
 /// Answers a list.
 pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
-    let selection = Selection::of(call)?;
+    let selection = Selection::from_call(call)?;
     let page = page(call, &selection).await?;
     conversion::resolve(call.core.converter(), || list_of(call, &page)).await
 }

@@ -39,7 +39,7 @@ const BATCH: usize = 100;
 
 /// Answers a watch.
 pub(crate) async fn watch(call: &Call) -> Result<Answer, ApiError> {
-    let selection = Selection::of(call)?;
+    let selection = Selection::from_call(call)?;
     let start = start(&call.query)?;
     let timeout = timeout(call.query.integer("timeoutSeconds")?);
     if let Start::Current { not_before, .. } = start

@@ -14,7 +14,7 @@ use crate::call::{Answer, Call, Warnings};
 use crate::conversion;
 use crate::core::Core;
 use crate::error::ApiError;
-use crate::store::{NAMESPACES, Object, Place, Serve, Unstorable, Write, WriteError, gate};
+use crate::store::{NAMESPACES, Object, ObjectKey, Serve, Unstorable, Write, WriteError, gate};
 use crate::view::Kind;
 
 /// Answers a create.
@@ -305,7 +305,7 @@ pub(crate) async fn commit(
     };
     let previous = (expect > 0).then(|| core.store.get(&resource.collection, &key));
     let draft = gate::pass(object, previous.flatten().as_deref())?;
-    let place = Place {
+    let place = ObjectKey {
         collection: Arc::clone(&resource.collection),
         key,
     };

@@ -11,7 +11,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
-use super::place::{Asked, Sending};
+use super::slot::{Asked, Sending};
 use crate::body::BoxError;
 
 /// Body of a request. Fails if not complete in time.

@@ -84,7 +84,7 @@ fn reads_back(bytes: &[u8], value: &Value) -> bool {
     let mut from = serde_json::Deserializer::from_slice(bytes);
     let expected = Expected {
         value,
-        place: Place::Root,
+        place: Level::Root,
     };
     expected.deserialize(&mut from).is_ok() && from.end().is_ok()
 }
@@ -93,11 +93,11 @@ fn reads_back(bytes: &[u8], value: &Value) -> bool {
 #[derive(Clone, Copy)]
 struct Expected<'a> {
     value: &'a Value,
-    place: Place,
+    place: Level,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Level {
     Root,
     Metadata,
     Inner,
@@ -118,9 +118,9 @@ impl Expected<'_> {
     /// compared.
     fn fields(self, fields: &Map<String, Value>) -> usize {
         match self.place {
-            Place::Root => fields.len() + usize::from(!fields.contains_key("metadata")),
-            Place::Metadata => fields.len() + usize::from(!fields.contains_key(REVISION)),
-            Place::Inner => fields.len(),
+            Level::Root => fields.len() + usize::from(!fields.contains_key("metadata")),
+            Level::Metadata => fields.len() + usize::from(!fields.contains_key(REVISION)),
+            Level::Inner => fields.len(),
         }
     }
 }
@@ -179,7 +179,7 @@ impl<'de> Visitor<'de> for Expected<'_> {
         for value in items {
             let item = Expected {
                 value,
-                place: Place::Inner,
+                place: Level::Inner,
             };
             if found.next_element_seed(item)?.is_none() {
                 return Err(A::Error::custom("a shorter list"));
@@ -195,23 +195,23 @@ impl<'de> Visitor<'de> for Expected<'_> {
         let empty = Map::new();
         let fields = match (self.value, self.place) {
             (Value::Object(fields), _) => fields,
-            (Value::Null, Place::Metadata) => &empty,
+            (Value::Null, Level::Metadata) => &empty,
             _ => return Err(A::Error::custom("an object")),
         };
         let mut count = 0;
         while let Some(name) = found.next_key::<std::borrow::Cow<'_, str>>()? {
             count += 1;
-            if self.place == Place::Metadata && name == REVISION {
+            if self.place == Level::Metadata && name == REVISION {
                 found.next_value::<IgnoredAny>()?;
                 continue;
             }
             let place = match self.place {
-                Place::Root if name == "metadata" => Place::Metadata,
-                _ => Place::Inner,
+                Level::Root if name == "metadata" => Level::Metadata,
+                _ => Level::Inner,
             };
             let value = match (fields.get(&*name), place) {
                 (Some(value), _) => value,
-                (None, Place::Metadata) => &Value::Null,
+                (None, Level::Metadata) => &Value::Null,
                 (None, _) => return Err(A::Error::custom("another field")),
             };
             found.next_value_seed(Expected { value, place })?;

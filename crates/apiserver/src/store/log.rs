@@ -25,7 +25,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    fn of(event: &Event) -> Self {
+    fn from_event(event: &Event) -> Self {
         Self {
             revision: event.object.revision,
             previous: event.previous.as_ref().map_or(0, |object| object.revision),
@@ -44,7 +44,7 @@ impl Entry {
 
     pub(super) fn past(&self) -> Past {
         match self {
-            Self::Here(event) => Past::of(event),
+            Self::Here(event) => Past::from_event(event),
             Self::OnDisk(past) => *past,
         }
     }
@@ -65,7 +65,7 @@ impl Entry {
         if !previous.is_none_or(Object::is_as_written) {
             return None;
         }
-        let past = Self::OnDisk(Past::of(event));
+        let past = Self::OnDisk(Past::from_event(event));
         match std::mem::replace(self, past) {
             Self::Here(event) => Some(event),
             Self::OnDisk(_) => None,
@@ -76,14 +76,14 @@ impl Entry {
 /// Events with objects in memory, of a store with a file, oldest first.
 #[derive(Debug)]
 pub(super) struct Recent {
-    events: VecDeque<Held>,
+    events: VecDeque<Retained>,
     bytes: usize,
     /// Maximum size of the objects in bytes.
     limit: usize,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Retained {
     collection: Arc<str>,
     revision: u64,
     bytes: usize,
@@ -102,7 +102,7 @@ impl Recent {
         let previous = event.previous.as_ref();
         let bytes = event.object.length() + previous.map_or(0, |object| object.length());
         self.bytes += bytes;
-        self.events.push_back(Held {
+        self.events.push_back(Retained {
             collection: Arc::clone(collection),
             revision: event.object.revision,
             bytes,

@@ -97,7 +97,7 @@ impl Object {
     /// Object read back from disk.
     pub(crate) fn load(revision: u64, key: Arc<str>, bytes: Vec<u8>) -> Option<Self> {
         let value: Value = serde_json::from_slice(&bytes).ok()?;
-        let facts = Facts::of(&value);
+        let facts = Facts::from_value(&value);
         Some(Self {
             revision,
             key,
@@ -113,7 +113,7 @@ impl Facts {
         self.finalizers.iter().any(|name| **name == *wanted)
     }
 
-    fn of(value: &Value) -> Self {
+    fn from_value(value: &Value) -> Self {
         let metadata = &value["metadata"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         Self {
@@ -177,7 +177,7 @@ impl Draft {
         Self {
             head,
             tail,
-            facts: Facts::of(value),
+            facts: Facts::from_value(value),
         }
     }
 

@@ -32,7 +32,7 @@ use self::format::Row;
 use self::queue::{Answer, Message};
 use super::object::Object;
 use super::packing;
-use super::state::{Cold, Place, State};
+use super::state::{Cold, ObjectKey, State};
 use super::{Shared, Write, WriteError};
 use crate::options::Synchronous;
 use crate::store::OpenError;
@@ -261,7 +261,7 @@ impl Database {
         rejected: &mut Vec<(Answer, WriteError)>,
     ) -> rusqlite::Result<()> {
         let mut revision = self.shared.state.read().revision;
-        let mut pending: HashMap<Place, Pending> = HashMap::new();
+        let mut pending: HashMap<ObjectKey, Pending> = HashMap::new();
         for (write, answer) in batch {
             if let Err(why) = self.check(&write, &pending) {
                 rejected.push((answer, why));
@@ -321,7 +321,11 @@ impl Database {
     }
 
     /// Checks a [`Write`] against the stored state and the earlier writes of the batch.
-    fn check(&self, write: &Write, pending: &HashMap<Place, Pending>) -> Result<(), WriteError> {
+    fn check(
+        &self,
+        write: &Write,
+        pending: &HashMap<ObjectKey, Pending>,
+    ) -> Result<(), WriteError> {
         let state = self.shared.state.read();
         let stored = || state.get(&write.place.collection, &write.place.key);
         let current = match pending.get(&write.place) {
@@ -331,7 +335,7 @@ impl Database {
         if current != write.expect {
             return Err(WriteError::Conflict);
         }
-        let is_open = |place: &Place| match pending.get(place) {
+        let is_open = |place: &ObjectKey| match pending.get(place) {
             Some(pending) => pending.open,
             None => state.is_open(place),
         };
@@ -398,7 +402,7 @@ struct Pending {
 }
 
 struct Publish {
-    place: Place,
+    place: ObjectKey,
     object: Arc<Object>,
     previous: u64,
     delete: bool,

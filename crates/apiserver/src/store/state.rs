@@ -22,10 +22,10 @@ pub(crate) struct State {
     pub(crate) objects: usize,
     pub(crate) object_bytes: usize,
     collections: HashMap<Arc<str>, Collection>,
-    /// [`Place`] of the object with a uid.
-    uids: HashMap<Arc<str>, Place>,
+    /// [`ObjectKey`] of the object with a uid.
+    uids: HashMap<Arc<str>, ObjectKey>,
     /// Dependents of the object with a uid.
-    dependents: HashMap<Arc<str>, BTreeSet<Place>>,
+    dependents: HashMap<Arc<str>, BTreeSet<ObjectKey>>,
     /// Revision up to which the past is unknown.
     compacted: u64,
     history: usize,
@@ -64,7 +64,7 @@ impl Touched {
 
 /// Place of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Place {
+pub(crate) struct ObjectKey {
     /// `group/plural`.
     pub(crate) collection: Arc<str>,
     /// `namespace/name`, or `name`.
@@ -81,7 +81,7 @@ pub(crate) struct Cold {
 /// Event together with its place.
 #[derive(Debug)]
 pub(crate) struct Notice {
-    pub(crate) place: Place,
+    pub(crate) place: ObjectKey,
     pub(crate) event: Arc<Event>,
 }
 
@@ -262,8 +262,8 @@ impl State {
         self.collections.get(collection)?.objects.get(key)
     }
 
-    /// True if an object exists at a [`Place`], and is not being deleted.
-    pub(crate) fn is_open(&self, place: &Place) -> bool {
+    /// True if an object exists at a [`ObjectKey`], and is not being deleted.
+    pub(crate) fn is_open(&self, place: &ObjectKey) -> bool {
         self.get(&place.collection, &place.key)
             .is_some_and(|object| !object.facts.deleting)
     }
@@ -361,22 +361,22 @@ impl State {
         self.collection(collection).changed.subscribe()
     }
 
-    pub(crate) fn by_uid(&self, uid: &str) -> Option<&Place> {
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<&ObjectKey> {
         self.uids.get(uid)
     }
 
-    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &Place> {
+    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = &ObjectKey> {
         self.dependents.get(uid).into_iter().flatten()
     }
 
     /// Objects that are being deleted or have owners: possible work for the controllers.
-    pub(crate) fn unfinished(&self) -> Vec<Place> {
+    pub(crate) fn unfinished(&self) -> Vec<ObjectKey> {
         let mut places = Vec::new();
         for (name, found) in &self.collections {
             for object in found.objects.values() {
                 if object.facts.deleting || !object.facts.owners.is_empty() {
                     let key = Arc::clone(&object.key);
-                    places.push(Place {
+                    places.push(ObjectKey {
                         collection: Arc::clone(name),
                         key,
                     });
@@ -398,7 +398,7 @@ impl State {
     /// Watches see the write after a notification by the result of [`take_touched`](Self::take_touched).
     pub(crate) fn publish(&mut self, collection: &Arc<str>, object: Arc<Object>, deleted: bool) {
         self.revision = self.revision.max(object.revision);
-        let place = Place {
+        let place = ObjectKey {
             collection: Arc::clone(collection),
             key: Arc::clone(&object.key),
         };
@@ -420,7 +420,7 @@ impl State {
         self.remember(&place, event);
     }
 
-    fn remember(&mut self, place: &Place, event: Arc<Event>) {
+    fn remember(&mut self, place: &ObjectKey, event: Arc<Event>) {
         let history = self.history;
         let mut left = Vec::new();
         let found = self.collection(&place.collection);
@@ -471,7 +471,7 @@ impl State {
         }
     }
 
-    fn index(&mut self, place: &Place, before: Option<&Object>, after: Option<&Object>) {
+    fn index(&mut self, place: &ObjectKey, before: Option<&Object>, after: Option<&Object>) {
         if let Some(before) = before {
             self.objects -= 1;
             self.object_bytes -= before.length();

@@ -30,7 +30,7 @@ enum At {
 }
 
 /// Destination of a connection.
-pub(super) struct Place {
+pub(super) struct Endpoint {
     pub(super) host: String,
     pub(super) port: u16,
     /// Required name in the certificate.
@@ -96,11 +96,11 @@ impl Target {
     }
 
     /// Resolves the destination.
-    pub(super) fn place(&self, store: &Store) -> Result<Place, String> {
+    pub(super) fn place(&self, store: &Store) -> Result<Endpoint, String> {
         match &self.at {
             At::Url { authority, .. } => {
                 let (host, port) = split(authority)?;
-                Ok(Place {
+                Ok(Endpoint {
                     name: host.clone(),
                     host,
                     port,
@@ -114,7 +114,7 @@ impl Target {
                 ..
             } => {
                 let (host, to) = service::resolve(store, namespace, name, *port)?;
-                Ok(Place {
+                Ok(Endpoint {
                     host,
                     port: to,
                     name: format!("{name}.{namespace}.svc"),

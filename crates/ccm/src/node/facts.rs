@@ -93,7 +93,7 @@ impl Facts {
         }
     }
 
-    fn of(server: &Server, view: &View, settings: &Settings, regional: bool) -> Self {
+    fn new(server: &Server, view: &View, settings: &Settings, regional: bool) -> Self {
         let ports = view.ports.of_parent(&server.id);
         let subports = subports(ports, view);
         let region = settings.cloud.region.clone().unwrap_or_default();
@@ -156,7 +156,7 @@ impl Look<'_> {
                 let is_by_name = plan::provider_id(self.node).is_none();
                 Facts {
                     is_by_host: is_by_name && server.name != self.node.name_any(),
-                    ..Facts::of(&server, &view, settings, regional)
+                    ..Facts::new(&server, &view, settings, regional)
                 }
             }
             Err(lookup) => Facts {

@@ -39,7 +39,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     /// Subnets with an interface of the router, and the ports in these subnets.
-    pub(crate) fn of(router: &str, view: &View) -> Self {
+    pub(crate) fn new(router: &str, view: &View) -> Self {
         let interfaces = view.ports.of_parent(router).iter();
         let subnets: Vec<_> = interfaces
             .filter(|port| port.device_owner.starts_with("network:"))

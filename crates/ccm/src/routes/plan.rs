@@ -64,7 +64,7 @@ pub(crate) fn of(wanted: &[Wanted], reach: &Reach, facts: &Facts<'_>) -> Plan {
     let (mut plan, mut needed) = (Plan::default(), Needed::new());
     plan.on_router(facts.router, wanted, reach, facts, &mut needed);
     for router in facts.record.0.keys().filter(|id| *id != facts.router) {
-        let reach = Reach::of(router, facts.view);
+        let reach = Reach::new(router, facts.view);
         plan.on_router(router, &[], &reach, facts, &mut needed);
     }
     plan

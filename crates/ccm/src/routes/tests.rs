@@ -101,16 +101,16 @@ impl Model {
             ..Subnet::default()
         };
         View {
-            routers: Arc::new(Table::of(self.routers.clone())),
-            ports: Arc::new(Table::of(self.ports.clone())),
-            subnets: Arc::new(Table::of([subnet])),
+            routers: Arc::new(Table::from_items(self.routers.clone())),
+            ports: Arc::new(Table::from_items(self.ports.clone())),
+            subnets: Arc::new(Table::from_items([subnet])),
             ..View::default()
         }
     }
 
     fn plan(&self, nodes: &[Arc<Node>], knows_all_nodes: bool) -> (Vec<Wanted>, Plan) {
         let view = self.view();
-        let reach = Reach::of("router", &view);
+        let reach = Reach::new("router", &view);
         let cidrs = ["10.244.0.0/16".parse().unwrap()];
         let wanted = desired::of(nodes, "router", &reach, &cidrs);
         let facts = Facts {

@@ -192,7 +192,7 @@ impl Wishes {
     ///
     /// # Errors
     /// Names the invalid or unsupported annotation.
-    pub(crate) fn of(
+    pub(crate) fn new(
         annotations: &BTreeMap<String, String>,
         conf: &CloudConf,
     ) -> Result<Self, Rejection> {
@@ -253,7 +253,7 @@ impl Wishes {
                 ..Placement::default()
             },
             port_id: text("port-id", ""),
-            floating_subnet: FloatingSubnet::of(&given, class, &defaults.placement)?,
+            floating_subnet: FloatingSubnet::new(&given, class, &defaults.placement)?,
             method: given.method(&defaults.method, &defaults.provider)?,
             monitor,
             flavor_id: text("flavor-id", &defaults.flavor_id),
@@ -262,7 +262,7 @@ impl Wishes {
                 .selector()?
                 .unwrap_or_else(|| defaults.node_selector.clone()),
             hostname: given.text("hostname").map(str::to_owned),
-            traffic: Traffic::of(&given, defaults)?,
+            traffic: Traffic::new(&given, defaults)?,
             has_weights: weights::asked(&given)?,
         })
     }
@@ -283,7 +283,7 @@ pub(crate) enum FloatingSubnet {
 
 impl FloatingSubnet {
     /// The first of annotations, class and cloud.conf with one of the three settings provides all three.
-    fn of(
+    fn new(
         given: &Given<'_>,
         class: Option<&Placement>,
         defaults: &Placement,
@@ -360,7 +360,7 @@ pub(crate) fn has_hostname(annotations: &BTreeMap<String, String>) -> bool {
 pub(super) struct Given<'a>(&'a BTreeMap<String, String>);
 
 impl<'a> Given<'a> {
-    pub(super) const fn of(annotations: &'a BTreeMap<String, String>) -> Self {
+    pub(super) const fn from_annotations(annotations: &'a BTreeMap<String, String>) -> Self {
         Self(annotations)
     }
 

@@ -20,7 +20,7 @@ pub(crate) async fn next(
     observed: Option<&Observed>,
     steps: Vec<Step>,
 ) -> Result<bool, Error> {
-    let status = observed.map(|observed| Status::of(&observed.balancer));
+    let status = observed.map(|observed| Status::from_balancer(&observed.balancer));
     let breaks = |step: &Step| matches!(step, Step::DeleteBroken(_));
     if let Some(observed) = observed
         && status == Some(Status::Error)

@@ -101,13 +101,13 @@ pub(crate) fn of(
             "annotation {name} is unknown; correct or remove it"
         )));
     }
-    let mut wishes = Wishes::of(service.annotations(), facts.conf)?;
+    let mut wishes = Wishes::new(service.annotations(), facts.conf)?;
     let spec = service.spec.clone().unwrap_or_default();
     check(&spec)?;
     wishes.traffic.check(&spec)?;
     let asked = requested::of(service)?;
     vip::check(&wishes.placement, facts)?;
-    let (first, second) = Family::of(&spec);
+    let (first, second) = Family::from_spec(&spec);
     let ip6 = first.is_6();
     let mut nodes: Vec<&Node> = facts.nodes.iter().map(|node| &**node).collect();
     nodes.retain(|node| {
@@ -160,7 +160,7 @@ pub(crate) fn of(
     let needs_endpoints = local::needs_endpoints(&spec, is_ovn, facts.octavia.has_http_on_udp);
     notices.extend(local::notice(needs_endpoints, facts.weights));
     let names = nodes.iter().map(|node| node.name_any());
-    let serving = Serving::of(needs_endpoints, facts.weights).among(names);
+    let serving = Serving::new(needs_endpoints, facts.weights).among(names);
     let parts = Parts {
         wishes: &wishes,
         identity,
@@ -170,7 +170,7 @@ pub(crate) fn of(
         second: second.zip(vip.second.clone()),
         member_subnet,
         weights: &weights,
-        local: Local::of(&spec, is_ovn, facts.octavia.has_http_on_udp),
+        local: Local::new(&spec, is_ovn, facts.octavia.has_http_on_udp),
         serving: &serving,
         cidrs: (!is_ovn).then(|| cidrs.clone()),
         is_ovn,

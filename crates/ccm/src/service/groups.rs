@@ -28,7 +28,7 @@ struct Rule {
 }
 
 impl Rule {
-    fn of(rule: &SecurityGroupRule) -> Option<Self> {
+    fn from_rule(rule: &SecurityGroupRule) -> Option<Self> {
         (rule.port_range_min == rule.port_range_max).then_some(())?;
         Some(Self {
             ethertype: rule.ethertype.clone(),
@@ -157,14 +157,14 @@ struct Difference {
 }
 
 impl Difference {
-    fn of(wanted: &Group, group: &SecurityGroup, view: &View) -> Self {
+    fn new(wanted: &Group, group: &SecurityGroup, view: &View) -> Self {
         let ingress = group
             .rules
             .iter()
             .filter(|rule| rule.direction == "ingress");
-        let known: BTreeSet<Rule> = ingress.clone().filter_map(Rule::of).collect();
+        let known: BTreeSet<Rule> = ingress.clone().filter_map(Rule::from_rule).collect();
         let is_wanted = |rule: &&SecurityGroupRule| {
-            Rule::of(rule).is_some_and(|rule| wanted.rules.contains(&rule))
+            Rule::from_rule(rule).is_some_and(|rule| wanted.rules.contains(&rule))
         };
         let has = |port: &&Arc<Port>| port.security_groups.contains(&group.id);
         let with = view.ports.iter().filter(has).map(|port| port.id.clone());
@@ -185,7 +185,9 @@ impl Difference {
 pub(crate) fn is_settled(identity: &Identity, wanted: Option<&Group>, view: &View) -> bool {
     match (wanted, find(identity, view)) {
         (None, None) => true,
-        (Some(wanted), Some(group)) => Difference::of(wanted, group, view) == Difference::default(),
+        (Some(wanted), Some(group)) => {
+            Difference::new(wanted, group, view) == Difference::default()
+        }
         _ => false,
     }
 }
@@ -211,7 +213,7 @@ pub(crate) async fn ensure(work: &Work<'_>, wanted: Option<&Group>) -> Result<bo
     let Some(group) = find(identity, &known) else {
         return Ok(true);
     };
-    let difference = Difference::of(wanted, group, &known);
+    let difference = Difference::new(wanted, group, &known);
     if !difference.missing.is_empty() {
         let rules: Vec<_> = difference
             .missing

@@ -41,7 +41,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn of(service: &Service, cluster_name: &str, cluster_uid: &str) -> Self {
+    pub(crate) fn new(service: &Service, cluster_name: &str, cluster_uid: &str) -> Self {
         let (namespace, name) = (service.namespace().unwrap_or_default(), service.name_any());
         Self {
             name: cut(format!("{PREFIX}{cluster_name}_{namespace}_{name}")),

@@ -20,7 +20,7 @@ pub(super) fn notices(service: &Service, desired: &Desired, observed: &Observed)
     let balancer = &observed.balancer;
     let flavor = balancer.flavor_id.as_deref().unwrap_or_default();
     let zone = balancer.availability_zone.as_deref().unwrap_or_default();
-    let given = Given::of(service.annotations());
+    let given = Given::from_annotations(service.annotations());
     let created = [
         ("subnet-id", balancer.vip_subnet_id.as_str()),
         ("network-id", &balancer.vip_network_id),
@@ -59,7 +59,7 @@ fn members(service: &Service, desired: &Desired, observed: &Observed) -> Option<
         .flat_map(|branch| &branch.members);
     let mut subnets = all.filter_map(|member| member.subnet_id.as_deref());
     let known = subnets.find(|known| *known != asked)?;
-    let source = match Given::of(service.annotations()).text("member-subnet-id") {
+    let source = match Given::from_annotations(service.annotations()).text("member-subnet-id") {
         Some(_) => "annotation loadbalancer.openstack.org/member-subnet-id",
         None => "member-subnet-id of cloud.conf",
     };

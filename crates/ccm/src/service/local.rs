@@ -24,7 +24,7 @@ pub(crate) struct Local {
 
 impl Local {
     /// Policy, if `Local`.
-    pub(crate) fn of(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp: bool) -> Option<Self> {
+    pub(crate) fn new(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp: bool) -> Option<Self> {
         let is_local = spec.external_traffic_policy.as_deref() == Some("Local");
         let port = spec.health_check_node_port.filter(|port| *port > 0);
         let port = port.and_then(|port| u16::try_from(port).ok());
@@ -51,12 +51,12 @@ pub(crate) fn asks_for_version(spec: &ServiceSpec, is_ovn: bool) -> bool {
         let mut ports = spec.ports.iter().flatten();
         ports.any(|port| transport(port) == "UDP")
     };
-    Local::of(spec, is_ovn, false).is_some_and(|local| local.port.is_some()) && has_udp(spec)
+    Local::new(spec, is_ovn, false).is_some_and(|local| local.port.is_some()) && has_udp(spec)
 }
 
 /// True if members of a Service depend on its endpoints.
 pub(crate) fn needs_endpoints(spec: &ServiceSpec, is_ovn: bool, has_http_on_udp: bool) -> bool {
-    let local = Local::of(spec, is_ovn, has_http_on_udp);
+    let local = Local::new(spec, is_ovn, has_http_on_udp);
     let mut ports = spec.ports.iter().flatten();
     local.is_some_and(|local| ports.any(|port| local.needs_endpoints(port)))
 }
@@ -70,7 +70,7 @@ pub(crate) fn of_service(service: &Service, is_ovn: bool, has_http_on_udp: bool)
 /// True if a change of its endpoints can concern a [`Service`].
 pub(crate) fn is_local(service: &Service) -> bool {
     let spec = service.spec.as_ref();
-    spec.is_some_and(|spec| Local::of(spec, false, false).is_some())
+    spec.is_some_and(|spec| Local::new(spec, false, false).is_some())
 }
 
 /// Nodes that are members, where membership depends on the endpoints.
@@ -86,7 +86,7 @@ pub(crate) enum Serving {
 
 impl Serving {
     /// Nodes with ready endpoints, if the Service needs them.
-    pub(crate) fn of(is_needed: bool, endpoints: &Current) -> Self {
+    pub(crate) fn new(is_needed: bool, endpoints: &Current) -> Self {
         match &endpoints.weighting {
             Weighting::By(counts) if is_needed => {
                 let ready = counts.iter().filter(|(_, count)| **count > 0);
@@ -161,7 +161,7 @@ mod tests {
     fn nodes_without_endpoints_are_found_by_a_monitor_or_else_by_the_endpoints() {
         let port = |transport: &str, is_ovn: bool, has_udp: bool| {
             let spec = spec("Local", &[transport]);
-            let port = Local::of(&spec, is_ovn, has_udp)
+            let port = Local::new(&spec, is_ovn, has_udp)
                 .unwrap()
                 .check_port(transport);
             // Always one of the two.
@@ -177,7 +177,7 @@ mod tests {
             assert_eq!(port(transport, true, true), None);
         }
         let cluster = spec("Cluster", &["TCP", "UDP"]);
-        assert_eq!(Local::of(&cluster, false, true), None);
+        assert_eq!(Local::new(&cluster, false, true), None);
         assert!(!needs_endpoints(&cluster, true, false));
         assert!(needs_endpoints(
             &spec("Local", &["TCP", "UDP"]),
@@ -197,13 +197,13 @@ mod tests {
     #[test]
     fn members_are_the_nodes_with_endpoints_and_all_while_there_are_none_or_they_are_not_known() {
         let two = endpoints(&[("a", 2), ("b", 0)]);
-        assert!(Serving::of(true, &two).has("a"));
-        assert!(!Serving::of(true, &two).has("b"));
-        assert!(Serving::of(false, &two).has("b"));
-        assert_eq!(Serving::of(true, &endpoints(&[])), Serving::All);
+        assert!(Serving::new(true, &two).has("a"));
+        assert!(!Serving::new(true, &two).has("b"));
+        assert!(Serving::new(false, &two).has("b"));
+        assert_eq!(Serving::new(true, &endpoints(&[])), Serving::All);
         let among = |nodes: &[&str]| {
             let names = nodes.iter().map(|node| (*node).to_owned());
-            Serving::of(true, &two).among(names)
+            Serving::new(true, &two).among(names)
         };
         assert!(!among(&["a", "c"]).has("c"));
         assert_eq!(among(&["b", "c"]), Serving::All);
@@ -211,10 +211,10 @@ mod tests {
             weighting: Weighting::Kept,
             ..Current::default()
         };
-        assert_eq!(Serving::of(true, &unread), Serving::Known);
+        assert_eq!(Serving::new(true, &unread), Serving::Known);
         assert_eq!(notice(true, &unread), None);
         unread.is_unknown = true;
-        assert_eq!(Serving::of(true, &unread), Serving::All);
+        assert_eq!(Serving::new(true, &unread), Serving::All);
         let notice = notice(true, &unread).unwrap();
         assert!(
             notice

@@ -75,7 +75,7 @@ pub(crate) fn steps(desired: &Desired, observed: Option<&Observed>) -> Vec<Step>
         return parts(load_balancing::steps(&desired.balancer(), None));
     };
     let balancer = &observed.balancer;
-    match Status::of(balancer) {
+    match Status::from_balancer(balancer) {
         Status::Deleting => return Vec::new(),
         Status::Error
             if observed.role == Role::Owner

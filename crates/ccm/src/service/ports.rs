@@ -47,7 +47,7 @@ pub(crate) enum Protocols {
 
 impl Protocols {
     /// Value of the annotation: `app-protocol`, or `80=HTTP,443=TERMINATED_HTTPS`.
-    pub(super) fn of(given: &Given<'_>) -> Result<Self, Rejection> {
+    pub(super) fn from_given(given: &Given<'_>) -> Result<Self, Rejection> {
         let Some(text) = given.text(ANNOTATION) else {
             return Ok(Self::Same);
         };

@@ -27,7 +27,7 @@ pub(super) fn of(service: &Service) -> Result<Option<&str>, Rejection> {
         let message = format!("spec.loadBalancerIP: `{asked}` {problem}: correct or remove it");
         Err(Rejection::new(message))
     };
-    let (first, second) = Family::of(spec);
+    let (first, second) = Family::from_spec(spec);
     let all = || [Some(first), second].into_iter().flatten();
     match Family::ALL.into_iter().find(|family| family.has(asked)) {
         None => wrong("is no IP address"),

@@ -130,7 +130,7 @@ pub(super) fn look(work: &Work<'_>, nodes: &[Arc<Node>], view: &View) -> Result<
             // A rejected Service does not say which families it wants.
             .filter(|_| !is_held)
             .filter(|family| teardown::is_left(work, &work.identity.of_second(*family), view))
-            .map(|family| Second::of(work.service, work.identity, family))
+            .map(|family| Second::new(work.service, work.identity, family))
             .collect(),
     })
 }
@@ -144,7 +144,7 @@ fn beside(
     nodes: &[Arc<Node>],
     view: &View,
 ) -> Result<Option<(Second, Round)>, Rejection> {
-    let second = Second::of(work.service, work.identity, family);
+    let second = Second::new(work.service, work.identity, family);
     let found = match first.is_shared() {
         true => Err(Rejection::new("the first one is shared")),
         false => of(&second.work(work), nodes, view),

@@ -26,7 +26,7 @@ pub(crate) struct Second {
 }
 
 impl Second {
-    pub(crate) fn of(service: &Service, identity: &Identity, family: Family) -> Self {
+    pub(crate) fn new(service: &Service, identity: &Identity, family: Family) -> Self {
         Self {
             service: of_family(service, family),
             identity: identity.of_second(family),

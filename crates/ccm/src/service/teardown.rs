@@ -29,7 +29,7 @@ pub(crate) async fn run(work: &Work<'_>) -> Result<Action, Error> {
     let mut is_gone = true;
     for family in Family::ALL {
         if is_left(work, &work.identity.of_second(family), &view) {
-            let second = Second::of(work.service, work.identity, family);
+            let second = Second::new(work.service, work.identity, family);
             is_gone &= remove(&second.work(work), &view).await?;
         }
     }

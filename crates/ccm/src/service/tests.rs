@@ -17,7 +17,7 @@ fn identity(cluster_uid: &str, name: &str) -> Identity {
         json!({"metadata": {"namespace": "default", "name": name, "uid": "s"}}),
     )
     .unwrap();
-    Identity::of(&service, "kubernetes", cluster_uid)
+    Identity::new(&service, "kubernetes", cluster_uid)
 }
 
 fn conf(rest: &str) -> CloudConf {
@@ -39,7 +39,7 @@ fn wishes(annotations: &[(&str, &str)], conf: &CloudConf) -> Result<Wishes, Stri
             )
         })
         .collect();
-    Wishes::of(&annotations, conf).map_err(|rejection| rejection.message)
+    Wishes::new(&annotations, conf).map_err(|rejection| rejection.message)
 }
 
 #[test]
@@ -146,6 +146,6 @@ proptest! {
     #[test]
     fn no_value_of_an_annotation_makes_reading_panic(index in 0..ANNOTATIONS.len(), value in "\\PC*") {
         let annotations = [(ANNOTATIONS[index].name.to_owned(), value)].into();
-        let _ = Wishes::of(&annotations, &conf(""));
+        let _ = Wishes::new(&annotations, &conf(""));
     }
 }

@@ -35,7 +35,7 @@ impl Traffic {
     ///
     /// # Errors
     /// Names an annotation that is invalid, contradicts another, or is not supported by the driver.
-    pub(super) fn of(given: &Given<'_>, defaults: &LoadBalancer) -> Result<Self, Rejection> {
+    pub(super) fn new(given: &Given<'_>, defaults: &LoadBalancer) -> Result<Self, Rejection> {
         let proxy = match given.text("proxy-protocol") {
             None | Some("false") => None,
             Some("true" | "v1") => Some("PROXY"),
@@ -47,7 +47,7 @@ impl Traffic {
             forwarded_for: given.truth("x-forwarded-for")?.unwrap_or(false),
             certificate: certificate::of(given, defaults)?,
             has_own_certificate: given.text(certificate::ANNOTATION).is_some(),
-            protocols: Protocols::of(given)?,
+            protocols: Protocols::from_given(given)?,
             connection_limit: given.at_least("connection-limit", -1)?,
             timeout_client_data: given.at_least("timeout-client-data", 0)?,
             timeout_member_connect: given.at_least("timeout-member-connect", 0)?,

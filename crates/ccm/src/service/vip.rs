@@ -31,7 +31,7 @@ impl Family {
     }
 
     /// Families of a Service, the first one first.
-    pub(crate) fn of(spec: &ServiceSpec) -> (Self, Option<Self>) {
+    pub(crate) fn from_spec(spec: &ServiceSpec) -> (Self, Option<Self>) {
         let named = |name: &String| match name.as_str() {
             "IPv6" => Self::V6,
             _ => Self::V4,
@@ -95,7 +95,7 @@ pub(super) fn of(
     nodes: &[&Node],
     facts: &Facts<'_>,
 ) -> Result<Vip, Rejection> {
-    let (first, second) = Family::of(spec);
+    let (first, second) = Family::from_spec(spec);
     let mut vip = match facts.existing {
         Some(balancer) => existing(balancer),
         None if !wishes.port_id.is_empty() => on_port(wishes, first, asked, facts.view)?,

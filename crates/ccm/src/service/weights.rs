@@ -76,7 +76,7 @@ pub(super) fn asked(given: &Given<'_>) -> Result<bool, Rejection> {
 
 /// True if a [`Service`] asks for weights, in an annotation that may be wrong.
 pub(crate) fn are_asked(service: &Service) -> bool {
-    asked(&Given::of(service.annotations())).unwrap_or(false)
+    asked(&Given::from_annotations(service.annotations())).unwrap_or(false)
 }
 
 /// Ready endpoints of a Service. An endpoint with an address of each family is in a slice of each, and counts once.

@@ -45,8 +45,8 @@ fn view() -> View {
         ..Pool::default()
     };
     View {
-        load_balancers: Arc::new(Table::of([balancer])),
-        pools: Arc::new(Table::of([pool])),
+        load_balancers: Arc::new(Table::from_items([balancer])),
+        pools: Arc::new(Table::from_items([pool])),
         ..View::default()
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Descendants<'a> {
 }
 
 impl<'a> Descendants<'a> {
-    pub(super) fn of(facts: &'a Facts) -> Self {
+    pub(super) fn from_facts(facts: &'a Facts) -> Self {
         Self {
             control_plane: match &facts.control_plane {
                 Referenced::There(object, _) => Ok(Some(object)),
@@ -176,12 +176,12 @@ fn changing(cluster: &Cluster, seen: &Descendants<'_>, change: &Change) -> Verdi
     for deployment in seen.deployments {
         let name = deployment.metadata.name.as_deref().unwrap_or_default();
         let list = deployment.conditions();
-        members.push(Member::of("MachineDeployment", name, list, type_));
+        members.push(Member::new("MachineDeployment", name, list, type_));
     }
     let alone = |set: &&Arc<MachineSet>| owners::is_owned_by(&set.metadata, cluster);
     for set in seen.sets.iter().filter(|set| change.of_sets && alone(set)) {
         let name = set.metadata.name.as_deref().unwrap_or_default();
-        members.push(Member::of("MachineSet", name, set.conditions(), type_));
+        members.push(Member::new("MachineSet", name, set.conditions(), type_));
     }
     aggregate_of_changes(type_, members, change.reasons)
 }

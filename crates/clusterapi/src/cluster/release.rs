@@ -80,7 +80,7 @@ pub(super) async fn run(ctx: &Context, cluster: &Cluster) -> Result<Next, Error>
     if cluster.annotations().contains_key(EMPTIED_ANNOTATION) {
         return Ok(Next::Descend);
     }
-    let wanted = match Wanted::of(cluster) {
+    let wanted = match Wanted::from_cluster(cluster) {
         Ok(wanted) if wanted.is_nothing() => return Ok(Next::Descend),
         Ok(wanted) => wanted,
         Err(message) => return Ok(Next::Wait(Reason::InvalidClusterSpec, message)),

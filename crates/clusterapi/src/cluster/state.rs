@@ -47,7 +47,11 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
         pause::verdict(None),
     ];
     verdicts.extend(remote_probe(&after, &facts.health));
-    verdicts.extend(descendants::verdicts(&after, &Descendants::of(facts), now));
+    verdicts.extend(descendants::verdicts(
+        &after,
+        &Descendants::from_facts(facts),
+        now,
+    ));
     conclude(&mut after, verdicts, now);
     after
 }

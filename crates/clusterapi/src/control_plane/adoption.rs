@@ -25,7 +25,7 @@ pub(super) struct Orphan {
 
 impl Orphan {
     /// [`Machine`] of a control plane's cluster, unless it is being deleted or has a controller.
-    pub(super) fn of(machine: Machine, subject: &Subject) -> Option<Self> {
+    pub(super) fn new(machine: Machine, subject: &Subject) -> Option<Self> {
         let stays = owners::controller_of(&machine.metadata).is_none() && !machine.is_deleting();
         let obstacle = obstacle(&machine, &subject.plane, &subject.key.name);
         stays.then_some(Self { machine, obstacle })

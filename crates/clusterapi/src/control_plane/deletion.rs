@@ -8,7 +8,7 @@ use api::kube::runtime::controller::Action;
 use api::names::{CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL};
 use operator::client::Api;
 
-use crate::news::{self, News};
+use crate::news::{self, PendingEvent};
 
 use super::{ControlPlaneError, Duties, FINALIZER, Scope, Subject, error, hooks, observe, status};
 
@@ -58,7 +58,7 @@ async fn delete(
         }
         _ => Ok(()),
     };
-    let news = News::of_deletion("Machine", &name, deleted.as_ref().copied());
+    let news = PendingEvent::of_deletion("Machine", &name, deleted.as_ref().copied());
     news::publish(&scope.context, subject.plane.as_ref(), news).await;
     deleted
 }

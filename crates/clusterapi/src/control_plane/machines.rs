@@ -23,7 +23,7 @@ use super::{
 use crate::duties::reported;
 use crate::external::CloneRequest;
 use crate::inplace::{CONTROL_PLANE_METADATA, Wanted};
-use crate::news::{self, News};
+use crate::news::{self, PendingEvent};
 use crate::{naming, owners};
 
 /// Creates a machine, with an event.
@@ -35,7 +35,7 @@ pub(super) async fn create(
 ) -> Result<(), ControlPlaneError> {
     let created = make(scope, subject, failure_domain, init).await;
     let news = match &created {
-        Ok(name) => News::of_creation::<ControlPlaneError>("Machine", name, Ok(())),
+        Ok(name) => PendingEvent::of_creation::<ControlPlaneError>("Machine", name, Ok(())),
         Err(error) => {
             let (reason, which) = match init {
                 true => ("FailedInitialization", "The first Machine"),
@@ -43,7 +43,7 @@ pub(super) async fn create(
             };
             // A write conflict is repeated at once.
             let note = reported(error).map(|why| format!("{which} cannot be created: {why}"));
-            note.map(|note| News::warning(reason, "Create", note))
+            note.map(|note| PendingEvent::warning(reason, "Create", note))
         }
     };
     news::publish(&scope.context, subject.plane.as_ref(), news).await;
@@ -126,7 +126,7 @@ pub(super) async fn delete(
         Err(source) => Err(error::doing(format!("deleting Machine {name}"))(source)),
         Ok(_) => Ok(()),
     };
-    let news = News::of_deletion("Machine", name, deleted.as_ref().copied());
+    let news = PendingEvent::of_deletion("Machine", name, deleted.as_ref().copied());
     news::publish(&scope.context, subject.plane.as_ref(), news).await;
     deleted
 }

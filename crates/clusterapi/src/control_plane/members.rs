@@ -189,7 +189,7 @@ pub(super) async fn collect(
 
 /// True if `member` can be removed without losing the quorum.
 fn may_go(members: &[Member], member: &Member) -> bool {
-    Standing::of(member).may_go(etcd::count(members))
+    Standing::from_member(member).may_go(etcd::count(members))
 }
 
 /// Removes a [`Member`]; leadership is transferred to the newest machine that is not being deleted.

@@ -28,7 +28,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    pub(super) fn of(member: &Member) -> Self {
+    pub(super) fn from_member(member: &Member) -> Self {
         Self {
             learner: member.learner,
             healthy: member.is_healthy(),
@@ -57,10 +57,10 @@ pub(super) fn of(machines: &[&Machine], view: &View) -> Vec<Membership> {
     let members = view.members().unwrap_or_default();
     let strays: Vec<_> = strays(machines, members)
         .into_iter()
-        .map(Standing::of)
+        .map(Standing::from_member)
         .collect();
     let standing = |machine: &&Machine| match on(machine, machines, members) {
-        Some(member) => Membership::Member(Standing::of(member)),
+        Some(member) => Membership::Member(Standing::from_member(member)),
         None if is_unknown(machine) && !strays.is_empty() => Membership::Unclear(strays.clone()),
         None => Membership::Outside,
     };

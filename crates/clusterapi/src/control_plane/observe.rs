@@ -205,7 +205,7 @@ async fn listed(
         .into_iter()
         .partition(|machine| ours(&machine.metadata));
     machines.sort_by_key(|machine| (created(machine), machine.name_any()));
-    let orphans = others.into_iter().filter_map(|it| Orphan::of(it, subject));
+    let orphans = others.into_iter().filter_map(|it| Orphan::new(it, subject));
     Ok((machines, orphans.collect()))
 }
 

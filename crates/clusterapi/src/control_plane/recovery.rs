@@ -25,7 +25,7 @@ use super::etcd::{Member, View, without_quorum};
 use super::health::LABELS_AND_TAINTS;
 use super::observe::{Observation, Seen};
 use super::{ControlPlaneError, Scope, Subject, error, machines, quorum};
-use crate::news::News;
+use crate::news::PendingEvent;
 
 mod words;
 
@@ -314,7 +314,7 @@ impl Recovery {
 }
 
 /// Event for a new state of the recovery.
-pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
+pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<PendingEvent> {
     let is = conditions::find(after, TYPE)?;
     let was = conditions::find(before, TYPE);
     if was.is_some_and(|was| was.reason == is.reason) {
@@ -323,13 +323,19 @@ pub(super) fn news(before: &[Condition], after: &[Condition]) -> Option<News> {
     let line = is.message.lines().next().unwrap_or_default();
     let see = format!("{line}. The condition {TYPE} has the next steps");
     Some(match Reason::parse(&is.reason)? {
-        Reason::QuorumLost => News::warning("EtcdQuorumLost", "RecoverEtcd", see),
-        Reason::SurvivorNotNamed => News::warning("EtcdSurvivorNotNamed", "RecoverEtcd", see),
-        Reason::SurvivorRefused => News::warning("EtcdSurvivorRefused", "RecoverEtcd", line),
-        Reason::DeletingLostMachines => News::normal("DeletingLostMachines", "RecoverEtcd", line),
+        Reason::QuorumLost => PendingEvent::warning("EtcdQuorumLost", "RecoverEtcd", see),
+        Reason::SurvivorNotNamed => {
+            PendingEvent::warning("EtcdSurvivorNotNamed", "RecoverEtcd", see)
+        }
+        Reason::SurvivorRefused => {
+            PendingEvent::warning("EtcdSurvivorRefused", "RecoverEtcd", line)
+        }
+        Reason::DeletingLostMachines => {
+            PendingEvent::normal("DeletingLostMachines", "RecoverEtcd", line)
+        }
         Reason::Recovered => {
             let note = "etcd has a quorum, and each machine that has joined is a member";
-            News::normal("EtcdRecovered", "RecoverEtcd", note)
+            PendingEvent::normal("EtcdRecovered", "RecoverEtcd", note)
         }
         _ => return None,
     })

@@ -232,7 +232,7 @@ fn configuration(subject: &Subject) -> Result<Value, ControlPlaneError> {
         kubeadm::with_local_mode(config.cluster_configuration.unwrap_or_default(), &version);
     let timeouts = config.init_configuration.and_then(|init| init.timeouts);
     let facts = kubeadm::facts_of(&subject.cluster, &spec.version);
-    let api = ApiVersion::of(&version)?;
+    let api = ApiVersion::from_version(&version)?;
     Ok(kubeadm::cluster_configuration(
         &cluster,
         &facts,

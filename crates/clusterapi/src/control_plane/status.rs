@@ -19,7 +19,7 @@ use super::health::{self, Component};
 use super::observe::Observation;
 use super::plan::{Etcd, Facts, Step, is_progress};
 use super::{ControlPlaneError, Duties, error, etcd, pause, quorum, recovery, remediation};
-use crate::news::{self, BLOCKED, News};
+use crate::news::{self, BLOCKED, PendingEvent};
 use crate::summary::{self, Reasons};
 
 /// Error of a failed write of the status.
@@ -175,7 +175,7 @@ fn core_dns(before: &[Condition], state: &CoreDns) -> Option<Verdict> {
 }
 
 /// Events for the changes of the status.
-pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) -> Vec<News> {
+pub(super) fn news(before: &KubeadmControlPlane, after: &KubeadmControlPlane) -> Vec<PendingEvent> {
     let list = |plane: &KubeadmControlPlane| {
         let status = plane.status.clone().unwrap_or_default();
         status.conditions

@@ -103,7 +103,11 @@ fn the_api_version_follows_kubernetes() {
         ("v1.36.0", Some(ApiVersion::V1Beta4)),
     ] {
         let version: Version = version.parse().unwrap();
-        assert_eq!(ApiVersion::of(&version).ok(), expected, "{version}");
+        assert_eq!(
+            ApiVersion::from_version(&version).ok(),
+            expected,
+            "{version}"
+        );
     }
 }
 

@@ -435,7 +435,7 @@ fn versions(subject: &Subject) -> Result<(Version, ApiVersion), BootstrapError> 
         .as_deref()
         .ok_or(BootstrapError::NoVersion)?;
     let version: Version = text.parse()?;
-    let api = ApiVersion::of(&version)?;
+    let api = ApiVersion::from_version(&version)?;
     Ok((version, api))
 }
 

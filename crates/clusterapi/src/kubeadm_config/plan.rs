@@ -29,7 +29,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(subject: &Subject) -> Self {
+    pub(super) fn from_subject(subject: &Subject) -> Self {
         let Subject {
             config,
             machine,

@@ -208,7 +208,7 @@ async fn empty(
     }
     let (left, silence) = match workload(ctx, machine)? {
         Ok(client) => {
-            let rules = drain::rules::Rules::of(ctx, machine).await?;
+            let rules = drain::rules::Rules::for_machine(ctx, machine).await?;
             let seen = drain::drain(&client, node, &rules, now).await?;
             (seen.left, seen.silence)
         }

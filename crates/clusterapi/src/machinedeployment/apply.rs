@@ -14,7 +14,7 @@ use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
 use super::{Duties, of, oldest_first, revision, write};
 use crate::error::{Doing, Error, is_absent};
-use crate::news::{self, News};
+use crate::news::{self, PendingEvent};
 use crate::{Context, naming, owners};
 
 /// One step towards the template and replicas of the deployment.
@@ -160,7 +160,7 @@ pub(super) async fn delete_set(
             .map(|_| ())
             .doing(|| format!("deleting MachineSet {namespace}/{name}")),
     };
-    let news = News::of_deletion("MachineSet", &name, deleted.as_ref().copied());
+    let news = PendingEvent::of_deletion("MachineSet", &name, deleted.as_ref().copied());
     news::publish(ctx, deployment, news).await;
     deleted
 }
@@ -189,7 +189,7 @@ async fn create(
         Ok(set) => (set.name_any(), Ok(())),
         Err(error) => (String::new(), Err(error)),
     };
-    let news = News::of_creation("MachineSet", &name, result);
+    let news = PendingEvent::of_creation("MachineSet", &name, result);
     news::publish(ctx, deployment, news).await;
     created
 }
@@ -248,7 +248,12 @@ async fn store(
     );
     let api = ctx.api::<MachineSet>(&set.namespace().unwrap_or_default());
     write::change(&api, deployment, set, &after).await?;
-    news::publish(ctx, deployment, News::of_scaling(set, after.replicas())).await;
+    news::publish(
+        ctx,
+        deployment,
+        PendingEvent::of_scaling(set, after.replicas()),
+    )
+    .await;
     let revision = after.annotations().get(revision::REVISION).cloned();
     match revision.filter(|_| highest.is_some()) {
         Some(revision) => note(ctx, deployment, &revision).await,

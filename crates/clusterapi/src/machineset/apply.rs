@@ -22,7 +22,7 @@ use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
 use crate::inplace::MACHINE_SET_METADATA;
 use crate::machinedeployment::revision::DISABLE_CREATE;
-use crate::news::{self, News};
+use crate::news::{self, PendingEvent};
 use crate::{Context, naming, owners, selector};
 
 /// Maximum number of concurrent creations of one set.
@@ -168,7 +168,7 @@ pub(super) async fn delete_machine(
             .map(|_| ())
             .doing(|| format!("deleting Machine {namespace}/{name}")),
     };
-    let news = News::of_deletion("Machine", &name, deleted.as_ref().copied());
+    let news = PendingEvent::of_deletion("Machine", &name, deleted.as_ref().copied());
     news::publish(ctx, set, news).await;
     deleted
 }
@@ -272,7 +272,7 @@ fn is_leftover(object: &DynamicObject, set: &MachineSet, machines: &[Arc<Machine
 /// Creates the machine `name`, with an event.
 async fn create(ctx: &Context, set: &MachineSet, name: String) -> Result<(), Error> {
     let created = make(ctx, set, name.clone()).await;
-    let news = News::of_creation("Machine", &name, created.as_ref().copied());
+    let news = PendingEvent::of_creation("Machine", &name, created.as_ref().copied());
     news::publish(ctx, set, news).await;
     created
 }

@@ -11,7 +11,7 @@ use api::kube::ResourceExt;
 use super::{Duties, apply, is_current, status, waits_for_remediation};
 use crate::error::Error;
 use crate::machinedeployment::rollout;
-use crate::news::{self, News, WAITING};
+use crate::news::{self, PendingEvent, WAITING};
 use crate::{Context, owners};
 
 /// Condition of a machine that waits for its replacement, with the reason.
@@ -122,8 +122,8 @@ async fn defer(
     let passes =
         reason != Reason::RemediationDeferred || why.iter().all(|it| it.starts_with(WAITING));
     let news = match passes {
-        true => News::normal(reason.as_str(), "Remediate", note),
-        false => News::warning(reason.as_str(), "Remediate", note),
+        true => PendingEvent::normal(reason.as_str(), "Remediate", note),
+        false => PendingEvent::warning(reason.as_str(), "Remediate", note),
     };
     news::publish(ctx, machine, [news]).await;
     Ok(())

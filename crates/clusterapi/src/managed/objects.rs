@@ -21,7 +21,7 @@ use super::plan::reference;
 use super::{Obstacle, Runner};
 use crate::error::{Doing, is_absent};
 use crate::external::ExternalError;
-use crate::news::{self, News};
+use crate::news::{self, PendingEvent};
 
 /// Answers of trials, by object: a hash of the question, and true if the object would change.
 pub(super) type Trials = BTreeMap<String, (u64, bool)>;
@@ -112,7 +112,7 @@ impl<'a> Objects<'a> {
             Err(error) if is_absent(&error) => return Ok(()),
             other => other.map(drop).doing(|| self.of("deleting", object)),
         };
-        let news = News::of_deletion(&object.kind, &object.name, deleted.as_ref().copied());
+        let news = PendingEvent::of_deletion(&object.kind, &object.name, deleted.as_ref().copied());
         news::publish(self.runner, self.cluster, news).await;
         Ok(deleted?)
     }
@@ -155,7 +155,7 @@ impl<'a> Objects<'a> {
             Err(Obstacle::Request(error)) => Err(error),
             Err(_) => return created.map(drop),
         };
-        let news = News::of_creation(&object.kind, &object.name, result);
+        let news = PendingEvent::of_creation(&object.kind, &object.name, result);
         news::publish(self.runner, self.cluster, news).await;
         created.map(drop)
     }

@@ -19,7 +19,7 @@ fn machine(status: Value) -> Machine {
     serde_json::from_value(object).unwrap()
 }
 
-fn reasons(news: &[News]) -> Vec<&str> {
+fn reasons(news: &[PendingEvent]) -> Vec<&str> {
     news.iter().map(|item| item.reason.as_str()).collect()
 }
 

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
-use simulator::etcd::{Etcd, Listed, PORT, Place};
+use simulator::etcd::{Etcd, Listed, MemberHost, PORT};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -228,8 +228,8 @@ impl Kubelet for Members {
     }
 }
 
-fn place(name: &str) -> Place {
-    Place {
+fn place(name: &str) -> MemberHost {
+    MemberHost {
         machine: name.to_owned(),
         name: name.to_owned(),
         host: address(name),

@@ -21,7 +21,7 @@ pub(super) fn expand(
     let (volume, path) = (request.volume.as_str(), &mount::resolved(&request.path));
     let mounts = machine.mounts(volume)?;
     let place = place(path, request.staging.as_deref(), &mounts);
-    let visible = Number::of(path);
+    let visible = Number::from_node(path);
     let number = match (place, &visible) {
         (Some(place), _) => device_of(place, &machine.options.dev),
         (None, Ok(Some(number))) => Some(*number),

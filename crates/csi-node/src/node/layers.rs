@@ -20,7 +20,7 @@ pub(super) struct Number(pub(super) u32, pub(super) u32);
 
 impl Number {
     /// Number of the device at a device node; `None` if the file is no block device.
-    pub(super) fn of(node: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn from_node(node: &Path) -> io::Result<Option<Self>> {
         let metadata = fs::metadata(node)?;
         let device = metadata.rdev();
         let is_block = metadata.file_type().is_block_device();
@@ -31,7 +31,7 @@ impl Number {
 /// Number of the device of a mount. btrfs has anonymous numbers, so the path of its device counts; for a bind-mounted
 /// device node, the name in devtmpfs counts.
 pub(super) fn device_of(mount: &Mount, dev: &Path) -> Option<Number> {
-    let at = |path: &Path| Number::of(path).ok().flatten();
+    let at = |path: &Path| Number::from_node(path).ok().flatten();
     if mount.major != 0 {
         return Some(Number(mount.major, mount.minor));
     }

@@ -229,7 +229,7 @@ impl Machine<'_> {
 
     pub(super) fn number(&self, volume: &str, disk: &Disk) -> Result<Number, Status> {
         let node = disk.path.display();
-        let what = match Number::of(&disk.path) {
+        let what = match Number::from_node(&disk.path) {
             Ok(Some(number)) => return Ok(number),
             Ok(None) => format!("{node} is no block device"),
             Err(error) => format!("{node}: {error}"),

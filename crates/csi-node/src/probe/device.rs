@@ -38,7 +38,7 @@ impl Device {
             }
             opened => opened?,
         };
-        Self::of(file)
+        Self::from_file(file)
     }
 
     /// Opens a device through the page cache, which has the current superblock of a mounted ext4.
@@ -46,10 +46,10 @@ impl Device {
     /// # Errors
     /// Error of `open`.
     pub fn open_cached(path: &Path) -> io::Result<Self> {
-        Self::of(File::open(path)?)
+        Self::from_file(File::open(path)?)
     }
 
-    fn of(mut file: File) -> io::Result<Self> {
+    fn from_file(mut file: File) -> io::Result<Self> {
         let size = file.seek(SeekFrom::End(0))?;
         Ok(Self { file, size })
     }

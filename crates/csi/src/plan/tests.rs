@@ -33,7 +33,7 @@ fn view(status: &str, servers: &[&str], multiattach: bool) -> View {
         ..Volume::default()
     };
     View {
-        volumes: Arc::new(Table::of([volume])),
+        volumes: Arc::new(Table::from_items([volume])),
         ..View::default()
     }
 }
@@ -209,7 +209,7 @@ fn created(status: &str, past: &Past) -> String {
         ..Volume::default()
     };
     let view = View {
-        volumes: Arc::new(Table::of([volume])),
+        volumes: Arc::new(Table::from_items([volume])),
         ..View::default()
     };
     word(&create::plan(&wanted, &options, &view, past))
@@ -264,8 +264,8 @@ fn a_copy_that_is_encrypted_unlike_its_source_is_not_answered() {
             false => vec![volume],
         };
         let view = View {
-            volumes: Arc::new(Table::of(volumes)),
-            snapshots: Arc::new(Table::of([snapshot])),
+            volumes: Arc::new(Table::from_items(volumes)),
+            snapshots: Arc::new(Table::from_items([snapshot])),
             ..View::default()
         };
         match create::plan(&wanted, &options, &view, &Past::default()) {
@@ -432,7 +432,7 @@ fn each_state_of_a_volume_has_a_row_when_it_is_modified() {
     };
     for (status, past, retyped, set) in rows {
         let mut view = view(status, &[], false);
-        view.volume_types = Arc::new(Table::of([kind("fast"), kind("")]));
+        view.volume_types = Arc::new(Table::from_items([kind("fast"), kind("")]));
         for name in ["fast", "id-fast"] {
             let step = modify::plan("v", &other(name), &Options::default(), &view, past);
             assert_eq!(word(&step), *retyped, "{status}");

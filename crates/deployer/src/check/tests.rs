@@ -27,7 +27,7 @@ fn findings(service: &str, config: Json) -> Vec<String> {
 #[test]
 fn a_release_without_maintenance_is_told() {
     for release in Release::ALL {
-        let found = check(&Parameters::of(release));
+        let found = check(&Parameters::from_release(release));
         let texts: Vec<String> = found.iter().map(ToString::to_string).collect();
         let expected: &[&str] = match release {
             Release::Zed => {

@@ -4,13 +4,13 @@ use serde_json::{Value as Json, json};
 
 use super::STEP;
 use crate::cloud::Cloud;
-use crate::held::{Held, PART_OF, UID, digest};
+use crate::held::{Credentials, PART_OF, UID, digest};
 use crate::service::definition::{Content, File};
 
 /// Source of names and labels.
 pub(super) struct Names<'a> {
     pub(super) cloud: &'a Cloud,
-    pub(super) held: &'a Held,
+    pub(super) held: &'a Credentials,
 }
 
 impl Names<'_> {

@@ -19,7 +19,7 @@ pub(crate) fn cloud(spec: &Json) -> Cloud {
     let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
         "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": spec});
     let (parameters, _) = Parameters::read(&document).unwrap();
-    Cloud::of(&document, parameters).unwrap()
+    Cloud::new(&document, parameters).unwrap()
 }
 
 /// A spec with everything that a cloud of the release can have.
@@ -37,9 +37,9 @@ pub(crate) fn full(release: Release) -> Json {
 }
 
 /// What a cluster holds, with passwords that are easy to find.
-pub(crate) fn held() -> Held {
+pub(crate) fn held() -> Credentials {
     let mut next = 0_u8;
-    Held::complete("cloud", &[], || {
+    Credentials::complete("cloud", &[], || {
         next = next.wrapping_mul(5).wrapping_add(17);
         next
     })

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::turn::Answer;
 use super::{Observed, items, text};
 use crate::cloud::Cloud;
-use crate::held::{Held, PART_OF, UID, digest};
+use crate::held::{Credentials, PART_OF, UID, digest};
 use crate::image;
 use crate::service::fake;
 
@@ -98,7 +98,7 @@ fn budget_of<'a>(observed: Observed<'a>, uid: &str, node: &str) -> Option<&'a Js
 }
 
 /// [`Place`]s of a [`Cloud`]: compute nodes, and nodes with a record.
-pub fn places(cloud: &Cloud, held: &Held, observed: Observed<'_>) -> Vec<Place> {
+pub fn places(cloud: &Cloud, held: &Credentials, observed: Observed<'_>) -> Vec<Place> {
     let labels = &cloud.parameters.nodes.compute;
     let is_guarded = cloud.parameters.drain().is_some();
     let is_compute = |node: &Json| {
@@ -148,7 +148,7 @@ pub fn places(cloud: &Cloud, held: &Held, observed: Observed<'_>) -> Vec<Place> 
 }
 
 /// True for a ready Pod of nova-compute on a node.
-fn is_compute_pod(pod: &Json, held: &Held, node: &str) -> bool {
+fn is_compute_pod(pod: &Json, held: &Credentials, node: &str) -> bool {
     let labels = &pod["metadata"]["labels"];
     let mut conditions = items(&pod["status"]["conditions"]);
     labels["app.kubernetes.io/name"] == fake::COMPUTE
@@ -161,7 +161,7 @@ fn is_compute_pod(pod: &Json, held: &Held, node: &str) -> bool {
 /// of a guard.
 pub fn guards(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     owner: &Json,
     observed: Observed<'_>,
     (answers, now): (&BTreeMap<String, Answer>, &str),
@@ -212,7 +212,7 @@ fn delete(kind: &'static str, object: &Json) -> Option<GuardWrite> {
 
 struct Guards<'a> {
     cloud: &'a Cloud,
-    held: &'a Held,
+    held: &'a Credentials,
     /// Owner reference to the object of the cloud.
     owner: &'a Json,
     observed: Observed<'a>,

@@ -5,7 +5,7 @@ use super::guard::Standing;
 /// Maximum number of servers in a message.
 const NAMED: usize = 5;
 
-/// State of the drain of a node, as input of [`Summary::of`].
+/// State of the drain of a node, as input of [`Summary::from_stories`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {
     pub(super) node: String,
@@ -46,7 +46,7 @@ pub struct Summary {
 
 impl Summary {
     /// Condition for the [`Story`]s of all nodes out of service.
-    pub fn of(stories: &[Story]) -> Self {
+    pub fn from_stories(stories: &[Story]) -> Self {
         if stories.is_empty() {
             return Self {
                 is_true: true,

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::*;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::Parameters;
 
 const NOW: &str = "2026-11-30T10:00:00Z";
@@ -13,11 +13,11 @@ fn cloud(drain: &Json) -> Cloud {
         "release": "2026.1", "nodes": {"compute": {"compute": "enabled"}},
         "compute": {"driver": "Libvirt", "drain": drain},
     });
-    Cloud::of(&spec, Parameters::read(&spec).unwrap().0).unwrap()
+    Cloud::new(&spec, Parameters::read(&spec).unwrap().0).unwrap()
 }
 
-fn held() -> Held {
-    Held::complete("cloud", &[], || 7)
+fn held() -> Credentials {
+    Credentials::complete("cloud", &[], || 7)
 }
 
 fn node(name: &str, cordoned: bool) -> Json {
@@ -156,7 +156,7 @@ fn place(standing: Standing) -> Place {
 }
 
 fn summary(turn: &Turn) -> Summary {
-    Summary::of(&turn.stories)
+    Summary::from_stories(&turn.stories)
 }
 
 fn doing(turn: &Turn) -> Vec<&str> {

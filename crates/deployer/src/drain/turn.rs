@@ -8,7 +8,7 @@ use super::fleet::{Fleet, Server, Service};
 use super::guard::{Place, Standing};
 use super::story::{Halted, Story};
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::DrainMode;
 
 /// Number of attempts to move a server.
@@ -171,7 +171,13 @@ fn escaped(text: &str) -> String {
 }
 
 /// Requests and stories that follow from a [`Fleet`].
-pub fn turn(cloud: &Cloud, held: &Held, places: &[Place], fleet: &Fleet, memory: &Memory) -> Turn {
+pub fn turn(
+    cloud: &Cloud,
+    held: &Credentials,
+    places: &[Place],
+    fleet: &Fleet,
+    memory: &Memory,
+) -> Turn {
     let mut turn = Turn::default();
     let drain = match &cloud.parameters.compute {
         Some(compute) => compute.drain.clone(),

@@ -16,7 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ACCOUNTS, Held, generate};
+use super::{ACCOUNTS, Credentials, generate};
 use crate::object::Password;
 
 /// Stores of rotated accounts: their part of the name of an account.
@@ -62,7 +62,7 @@ pub type Swap = BTreeMap<String, Option<Password>>;
 /// [`Swap`]s of Secrets, by name.
 pub type Swaps = BTreeMap<&'static str, Swap>;
 
-impl Held {
+impl Credentials {
     /// [`Login`] of a service used by programs in a store.
     pub(crate) fn login(&self, store: &str, service: &str) -> Login {
         let account = format!("{store}-{service}");

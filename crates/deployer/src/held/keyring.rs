@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
-use super::Held;
+use super::Credentials;
 use crate::object::{Password, decoded};
 use crate::parameters::Ceph;
 
@@ -27,7 +27,7 @@ pub(super) fn of(secret: &Json) -> BTreeMap<String, Password> {
         .collect()
 }
 
-impl Held {
+impl Credentials {
     /// Key of the user of the [`Ceph`].
     ///
     /// # Errors
@@ -91,7 +91,7 @@ mod tests {
             .map(|(key, value)| ((*key).to_owned(), STANDARD.encode(value).into()))
             .collect();
         let secret = json!({"kind": "Secret", "metadata": {"name": "ceph"}, "data": data});
-        let held = Held::complete("cloud", &[secret], || 7);
+        let held = Credentials::complete("cloud", &[secret], || 7);
         let ceph = Ceph {
             monitors: vec!["192.0.2.1".to_owned()],
             user: "openstack".to_owned(),

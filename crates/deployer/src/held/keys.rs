@@ -12,7 +12,7 @@
 //! ```
 
 use super::halves::Swap;
-use super::{CREDENTIAL, FERNET, Held, generate};
+use super::{CREDENTIAL, Credentials, FERNET, generate};
 use crate::object::Password;
 
 /// Names of rotated keys, with the Secret of each.
@@ -25,7 +25,7 @@ const NEW: &str = "0";
 const FORMER: &str = "1";
 const PRIMARY: &str = "2";
 
-impl Held {
+impl Credentials {
     /// Stages a new key in a Secret, unless a rotation of the Secret is under way.
     pub(crate) fn staged(&self, secret: &str, random: impl FnMut() -> u8) -> Swap {
         if self.is_at(secret, STAGED) || self.is_at(secret, MIGRATE) {

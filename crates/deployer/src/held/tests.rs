@@ -11,7 +11,7 @@ pub(crate) fn counter() -> impl FnMut() -> u8 {
 }
 
 /// The Secrets as the cluster has them.
-pub(crate) fn stored(held: &Held, cloud: &str) -> Vec<Json> {
+pub(crate) fn stored(held: &Credentials, cloud: &str) -> Vec<Json> {
     use base64::engine::general_purpose::STANDARD;
     SECRETS
         .iter()
@@ -23,13 +23,13 @@ pub(crate) fn stored(held: &Held, cloud: &str) -> Vec<Json> {
                 .collect();
             json!({"kind": "Secret", "metadata": {"name": name,
                 "labels": {PART_OF: cloud, UID: held.uid()},
-                "annotations": {GENERATED: Held::generated(name)}}, "data": data})
+                "annotations": {GENERATED: Credentials::generated(name)}}, "data": data})
         })
         .collect()
 }
 
 /// The cloud after a swap of a Secret.
-pub(crate) fn swapped(held: &Held, secret: &str, swap: &halves::Swap) -> Held {
+pub(crate) fn swapped(held: &Credentials, secret: &str, swap: &halves::Swap) -> Credentials {
     use base64::engine::general_purpose::STANDARD;
     let mut objects = stored(held, "cloud");
     let mut all = objects.iter_mut();
@@ -41,12 +41,12 @@ pub(crate) fn swapped(held: &Held, secret: &str, swap: &halves::Swap) -> Held {
             None => data.remove(key),
         };
     }
-    Held::complete("cloud", &objects, || unreachable!("nothing is made anew"))
+    Credentials::complete("cloud", &objects, || unreachable!("nothing is made anew"))
 }
 
 #[test]
 fn passwords_have_32_letters_and_digits_and_keys_are_32_bytes() {
-    let held = Held::complete("cloud", &[], counter());
+    let held = Credentials::complete("cloud", &[], counter());
     for (name, keys) in SECRETS {
         for key in keys {
             let text = held.secret(name)[*key].expose().to_owned();
@@ -66,17 +66,17 @@ fn passwords_have_32_letters_and_digits_and_keys_are_32_bytes() {
 
 #[test]
 fn what_is_there_is_kept_and_a_key_that_an_earlier_version_did_not_make_is_made() {
-    let held = Held::complete("cloud", &[], counter());
+    let held = Credentials::complete("cloud", &[], counter());
     let mut objects = stored(&held, "cloud");
-    assert_eq!(Held::complete("cloud", &objects, || 7), held);
+    assert_eq!(Credentials::complete("cloud", &objects, || 7), held);
     objects[0]["data"]
         .as_object_mut()
         .unwrap()
         .remove("database-nova");
-    let listed = Held::generated(ACCOUNTS).replace("database-nova,", "");
+    let listed = Credentials::generated(ACCOUNTS).replace("database-nova,", "");
     objects[0]["metadata"]["annotations"][GENERATED] = listed.into();
     objects[0]["data"]["of-an-earlier-version"] = "eA==".into();
-    let again = Held::complete("cloud", &objects, || 7);
+    let again = Credentials::complete("cloud", &objects, || 7);
     assert_eq!(again.uid(), held.uid());
     assert_eq!(again.problems(), [""; 0]);
     assert_eq!(again.password("database-nova").expose(), "H".repeat(32));
@@ -89,15 +89,15 @@ fn what_is_there_is_kept_and_a_key_that_an_earlier_version_did_not_make_is_made(
 
 #[test]
 fn secrets_of_another_cloud_are_not_used() {
-    let held = Held::complete("cloud", &[], counter());
-    let other = Held::complete("other", &stored(&held, "cloud"), || 7);
+    let held = Credentials::complete("cloud", &[], counter());
+    let other = Credentials::complete("other", &stored(&held, "cloud"), || 7);
     assert_ne!(other.uid(), held.uid());
     assert_ne!(other.password("names"), held.password("names"));
 }
 
 #[test]
 fn no_debug_form_has_a_password() {
-    let held = Held::complete("cloud", &[], counter());
+    let held = Credentials::complete("cloud", &[], counter());
     let text = format!("{held:?}");
     assert!(!text.contains(held.password("identity-admin").expose()));
     assert!(text.contains("********"));
@@ -105,10 +105,10 @@ fn no_debug_form_has_a_password() {
 
 #[test]
 fn a_password_that_ends_a_line_is_rejected_and_not_shown() {
-    let mut objects = stored(&Held::complete("cloud", &[], counter()), "cloud");
+    let mut objects = stored(&Credentials::complete("cloud", &[], counter()), "cloud");
     // `canary` and a line break.
     objects[0]["data"]["database-nova"] = "Y2FuYXJ5Cg==".into();
-    let problems = Held::complete("cloud", &objects, counter()).problems();
+    let problems = Credentials::complete("cloud", &objects, counter()).problems();
     assert_eq!(
         problems,
         [
@@ -119,12 +119,12 @@ fn a_password_that_ends_a_line_is_rejected_and_not_shown() {
 
 #[test]
 fn a_key_that_is_gone_or_empty_is_named_with_what_to_do() {
-    let held = Held::complete("cloud", &[], counter());
+    let held = Credentials::complete("cloud", &[], counter());
     let stored = stored(&held, "cloud");
     let problems = |change: &dyn Fn(&mut [Json])| {
         let mut objects = stored.clone();
         change(&mut objects);
-        Held::complete("cloud", &objects, counter()).problems()
+        Credentials::complete("cloud", &objects, counter()).problems()
     };
     assert_eq!(problems(&|_| {}), [""; 0]);
     let without = |it: &mut Json, key: &str| drop(it["data"].as_object_mut().unwrap().remove(key));
@@ -161,16 +161,16 @@ fn a_key_that_is_gone_or_empty_is_named_with_what_to_do() {
 
 #[test]
 fn a_secret_that_is_gone_is_named_while_volumes_of_the_cloud_are_there() {
-    let held = Held::complete("cloud", &[], counter());
+    let held = Credentials::complete("cloud", &[], counter());
     let mut objects = stored(&held, "cloud");
     objects.remove(0);
-    let incomplete = Held::complete("cloud", &objects, counter());
+    let incomplete = Credentials::complete("cloud", &objects, counter());
     assert_eq!(incomplete.problems(), [""; 0]);
     objects.push(
         json!({"kind": "PersistentVolumeClaim", "metadata": {"name": "mariadb-data",
         "labels": {PART_OF: "cloud", UID: held.uid()}}}),
     );
-    let problems = Held::complete("cloud", &objects, counter()).problems();
+    let problems = Credentials::complete("cloud", &objects, counter()).problems();
     assert_eq!(
         problems,
         [

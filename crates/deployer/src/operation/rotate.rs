@@ -14,7 +14,7 @@ use crate::cloud::Cloud;
 use crate::desired::{self, CONFIGURES, Graph, REVISION, Step};
 use crate::held::halves::{ADMINISTRATOR, ROTATED, STORES, Swap, Swaps};
 use crate::held::keys::KEYS;
-use crate::held::{ACCOUNTS, CREDENTIAL, Held, UID};
+use crate::held::{ACCOUNTS, CREDENTIAL, Credentials, UID};
 use crate::object::ObjectKind;
 use crate::plan::{self, Plan, Progress, State};
 use crate::project::Service;
@@ -56,7 +56,7 @@ impl Stages {
     /// the steps `whole`; of everything without a name. New passwords are made from random bytes.
     pub fn rotation(
         cloud: &Cloud,
-        held: &Held,
+        held: &Credentials,
         whole: &Graph,
         names: &[String],
         mut random: impl FnMut() -> u8,
@@ -265,7 +265,7 @@ fn has_ended(pod: &Json) -> bool {
 }
 
 /// Task that encrypts the credentials in Keystone with the primary key. Another key makes another task.
-fn migrate(cloud: &Cloud, held: &Held) -> Option<Step> {
+fn migrate(cloud: &Cloud, held: &Credentials) -> Option<Step> {
     let mut task = desired::task_named(cloud, held, "keystone-schema")?;
     task.name = MIGRATE;
     task.run.command = command(&["keystone-manage", "credential_migrate"]);
@@ -281,7 +281,7 @@ fn migrate(cloud: &Cloud, held: &Held) -> Option<Step> {
 }
 
 /// Task that tests former logins.
-fn check(cloud: &Cloud, held: &Held) -> Step {
+fn check(cloud: &Cloud, held: &Credentials) -> Step {
     let logins = held.dropped().into_iter();
     let login = |(account, login): (&str, crate::held::halves::Login)| {
         let store = account.split('-').next();

@@ -36,7 +36,7 @@ fn claim() -> Json {
 fn stages(from: Option<&str>) -> Stages {
     let cloud = cloud(&spec());
     let whole = desired(&cloud, &held());
-    Stages::of(&cloud, &held(), &whole, &asked(from), &[claim()]).unwrap()
+    Stages::new(&cloud, &held(), &whole, &asked(from), &[claim()]).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_backup_needs_a_volume_and_a_certificate_that_encrypts() {
     let bare = cloud(&full(Release::Gazpacho));
     let whole = desired(&bare, &held());
     let lacks = |cloud: &Cloud, objects: &[Json]| {
-        Stages::of(cloud, &held(), &whole, &asked(None), objects).unwrap_err()
+        Stages::new(cloud, &held(), &whole, &asked(None), objects).unwrap_err()
     };
     assert!(lacks(&bare, &[claim()]).starts_with("spec.backup of the cloud cloud is not set"));
     let lost = lacks(&cloud(&spec()), &[]);
@@ -139,7 +139,7 @@ fn the_task_of_a_restore_is_the_same_whatever_else_changes() {
     let of = |spec: &Json| {
         let cloud = cloud(spec);
         let whole = desired(&cloud, &held());
-        let stages = Stages::of(&cloud, &held(), &whole, &asked(Some("first")), &[claim()]);
+        let stages = Stages::new(&cloud, &held(), &whole, &asked(Some("first")), &[claim()]);
         stages.unwrap().tasks[&Phase::Load]
             .objects
             .last()

@@ -275,7 +275,7 @@ proptest! {
             let lines = |parameters: &crate::parameters::Parameters| -> Vec<usize> {
                 Service::ALL.map(|it| crate::service::configure(it, parameters).public().lines().count()).to_vec()
             };
-            let plain = crate::parameters::Parameters::of(Release::Zed);
+            let plain = crate::parameters::Parameters::from_release(Release::Zed);
             prop_assert_eq!(lines(&parameters), lines(&plain));
         }
     }

@@ -21,7 +21,7 @@ fn the_spec_alone_and_the_object_are_the_same_file() {
     assert!(error.starts_with("spec: unknown field `spec`"), "{error}");
     assert_eq!(alone.region, "RegionOne");
     let smallest = Parameters::read(&json!({"release": "zed"})).unwrap().0;
-    assert_eq!(smallest, Parameters::of(Release::Zed));
+    assert_eq!(smallest, Parameters::from_release(Release::Zed));
 }
 
 #[test]

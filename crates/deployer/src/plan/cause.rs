@@ -13,7 +13,7 @@ pub(super) fn of(situation: &Situation<'_>, progress: &Progress, step: &Step) ->
     let mut states = progress.steps.iter();
     let state = states.find(|(name, _)| *name == step.name);
     let message = state.map_or("", |(_, state)| state.message());
-    let observed = Observed::of(situation.objects);
+    let observed = Observed::from_objects(situation.objects);
     let planned = situation.plan.steps.iter().find(|it| it.name == step.name);
     let actions = planned.map_or(0, |it| it.actions.len());
     if step.accounts.is_some() {
@@ -268,7 +268,7 @@ fn of_pod(
 
 /// Reason why a Pod has no node, and what to do.
 fn unplaced(situation: &Situation<'_>, pod: &Json, words: &str) -> (String, Option<String>) {
-    let observed = Observed::of(situation.objects);
+    let observed = Observed::from_objects(situation.objects);
     let classes = situation.classes;
     if let Some((why, advice)) = pods::without_class(pod, words, &observed, classes) {
         return (why, Some(advice));

@@ -5,11 +5,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Observed, Plan, label};
 use crate::desired::Graph;
-use crate::held::{Held, UID};
+use crate::held::{Credentials, UID};
 
 /// Digest of the requested object, the desired objects, the existing objects (without fields written by controllers),
 /// and the plan. The digest is keyed with a password of the cloud, so that nobody can try contents of Secrets.
-pub fn digest(asked: &Json, graph: &Graph, held: &Held, objects: &[Json], plan: &Plan) -> String {
+pub fn digest(
+    asked: &Json,
+    graph: &Graph,
+    held: &Credentials,
+    objects: &[Json],
+    plan: &Plan,
+) -> String {
     let mut hash = Sha256::new();
     let mut add = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
@@ -22,7 +28,7 @@ pub fn digest(asked: &Json, graph: &Graph, held: &Held, objects: &[Json], plan: 
         add(&step.name);
         add(&object.exposed().to_string());
     }
-    let observed = Observed::of(objects);
+    let observed = Observed::from_objects(objects);
     let wanted: Vec<_> = graph.objects().map(|(_, it)| it.reference()).collect();
     for (reference, object) in &observed.objects {
         if label(object, UID) == Some(&graph.uid) || wanted.contains(&reference) {

@@ -71,7 +71,7 @@ pub fn progress(
     pods: &[Json],
     written: &BTreeMap<String, Written>,
 ) -> Progress {
-    let observed = Observed::of(objects);
+    let observed = Observed::from_objects(objects);
     let mut states: BTreeMap<&str, State> = BTreeMap::new();
     let mut progress = Progress::default();
     let mut rolling = rolling(plan, &observed, graph);

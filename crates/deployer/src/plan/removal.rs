@@ -105,7 +105,7 @@ pub fn removal(graph: &Graph, uid: &str, objects: &[Json], purge: bool) -> Vec<V
     let mut groups: BTreeMap<Option<usize>, Vec<Reference>> = BTreeMap::new();
     let (mut volumes, mut keys) = (Vec::new(), Vec::new());
     for object in objects.iter().filter(|it| label(it, UID) == Some(uid)) {
-        let Some(reference) = Reference::of(object) else {
+        let Some(reference) = Reference::from_object(object) else {
             continue;
         };
         if is_data(&reference) {

@@ -25,7 +25,7 @@ fn stored(object: &Object) -> Json {
 
 fn applied(graph: &Graph, plan: &Plan, mut world: Vec<Json>) -> Vec<Json> {
     world.retain(|it| {
-        let reference = Reference::of(it).unwrap();
+        let reference = Reference::from_object(it).unwrap();
         !plan.deletions.contains(&reference)
             && !plan.actions().any(|action| action.object == reference)
     });

@@ -3,7 +3,7 @@
 use super::definition::{Definition, File, Run, Task, command};
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::{Ceph, Kind, Parameters};
 
 /// Step that tests the pools, before every program with a pool.
@@ -18,12 +18,12 @@ const SECRET: &str = "/etc/ceph/secret.xml";
 pub(super) const LIBVIRT_SECRET: &str = "6f5b6cb2-8c1b-4c43-9d3e-6e2b7f3d5a10";
 
 /// Problem of the login at the Ceph, found before the Ceph is asked.
-pub(crate) fn problem(cloud: &Cloud, held: &Held) -> Option<String> {
+pub(crate) fn problem(cloud: &Cloud, held: &Credentials) -> Option<String> {
     held.ceph_key(cloud.parameters.ceph()?).err()
 }
 
 /// [`Definition`] with the [`Task`] that tests the pools.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Option<Definition> {
     let ceph = cloud.parameters.ceph()?;
     let mut words = command(&["python3", PROGRAM, &ceph.user]);
     let pools = cloud.parameters.pools().into_iter();
@@ -50,7 +50,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
 }
 
 /// [`File`]s for a program's access to the Ceph.
-pub(super) fn files(cloud: &Cloud, held: &Held) -> Vec<File> {
+pub(super) fn files(cloud: &Cloud, held: &Credentials) -> Vec<File> {
     let Some(ceph) = cloud.parameters.ceph() else {
         return Vec::new();
     };
@@ -64,7 +64,7 @@ pub(super) fn files(cloud: &Cloud, held: &Held) -> Vec<File> {
 }
 
 /// [`File`]s of nova-compute, with disks of guests in the Ceph: for the libraries, and the key for libvirt.
-pub(super) fn files_of_guests(cloud: &Cloud, held: &Held) -> Option<Vec<File>> {
+pub(super) fn files_of_guests(cloud: &Cloud, held: &Credentials) -> Option<Vec<File>> {
     let ceph = of_guests(&cloud.parameters)?;
     let key = held.ceph_key(ceph).unwrap_or_default();
     let mut files = files(cloud, held);

@@ -6,7 +6,7 @@ use super::definition::{
 use super::{Service, ceph, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::{Kind, Parameters, Volumes};
 
 const USER: &str = "cinder";
@@ -105,7 +105,7 @@ fn backends(config: &mut Config, parameters: &Parameters, volumes: &Volumes) {
 }
 
 /// Definition of Cinder; `None` without volumes.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Option<Definition> {
     let volumes = cloud.parameters.volumes()?;
     let mut workloads = vec![
         api(cloud, held),
@@ -148,7 +148,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Option<Definition> {
     })
 }
 
-fn api(cloud: &Cloud, held: &Held) -> Workload {
+fn api(cloud: &Cloud, held: &Credentials) -> Workload {
     let command = uwsgi(&cloud.parameters, "cinder-api", 8776);
     Workload {
         name: "cinder-api",
@@ -174,7 +174,7 @@ fn replicas(program: &'static str) -> Address {
 
 /// Program without a port. Two programs with volumes of one host would work on the same volumes: the old one ends
 /// first.
-fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
+fn worker(cloud: &Cloud, held: &Credentials, name: &'static str) -> Workload {
     let has_volumes = name != SCHEDULER;
     let mut run = run(cloud, held, command(&[name]));
     let mut needs = vec!["cinder-schema", "broker-accounts", "identities"];
@@ -202,7 +202,7 @@ fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
     }
 }
 
-fn run(cloud: &Cloud, held: &Held, command: Vec<String>) -> Run {
+fn run(cloud: &Cloud, held: &Credentials, command: Vec<String>) -> Run {
     Run {
         command,
         user: USER,

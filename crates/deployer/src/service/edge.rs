@@ -5,7 +5,7 @@
 use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, command};
 use crate::certificate;
 use crate::cloud::Cloud;
-use crate::held::{GIVEN, Held};
+use crate::held::{Credentials, GIVEN};
 use crate::parameters::{Exposure, Mode, Parameters};
 use crate::project::Service;
 
@@ -150,7 +150,7 @@ pub(crate) fn public(parameters: &Parameters, internal: &str) -> String {
 /// Reason why there is no certificate.
 pub(super) fn definition(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     exposure: &Exposure,
 ) -> Result<Definition, String> {
     let parameters = &cloud.parameters;
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn the_dashboard_is_on_443_of_the_nodes() {
-        let text = configuration(&Parameters::of(Release::Zed));
+        let text = configuration(&Parameters::from_release(Release::Zed));
         let (_, server) = text.split_once("        listen 8443 ssl;\n").unwrap();
         let server = server.split("    server {").next().unwrap();
         assert!(
@@ -290,6 +290,6 @@ mod tests {
         let url = "http://nova:8774/v2.1";
         assert_eq!(public(&edge, url), "https://192.0.2.7:8774/v2.1");
         assert_eq!(public(&with(json!({"mode": "None"})), url), url);
-        assert_eq!(public(&Parameters::of(Release::Zed), url), url);
+        assert_eq!(public(&Parameters::from_release(Release::Zed), url), url);
     }
 }

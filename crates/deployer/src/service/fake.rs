@@ -9,7 +9,7 @@ use super::{ovn, rabbitmq};
 use crate::accounts::mark;
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::{Driver, Fake, Parameters};
 use crate::release::Release;
 
@@ -77,7 +77,7 @@ pub(super) fn address() -> Address {
 }
 
 /// [`Workload`] of the hypervisors.
-pub(super) fn computes(cloud: &Cloud, held: &Held, fake: &Fake) -> Workload {
+pub(super) fn computes(cloud: &Cloud, held: &Credentials, fake: &Fake) -> Workload {
     let mut files = Service::Nova.files(cloud, held, Some(COMPUTE));
     let program = include_str!("../../programs/compute.py");
     files.push(File::public(
@@ -109,7 +109,7 @@ pub(super) fn computes(cloud: &Cloud, held: &Held, fake: &Fake) -> Workload {
 }
 
 /// [`Task`]s after the first report of the hypervisors: the map of cells, then the zones.
-pub(super) fn tasks(cloud: &Cloud, held: &Held, fake: &Fake) -> Vec<Task> {
+pub(super) fn tasks(cloud: &Cloud, held: &Credentials, fake: &Fake) -> Vec<Task> {
     let mut discover = command(&["/bin/sh", "-c", DISCOVER, "discover"]);
     discover.extend(hosts(fake).map(|(host, _)| host));
     let mut tasks = vec![Task {
@@ -130,7 +130,7 @@ pub(super) fn tasks(cloud: &Cloud, held: &Held, fake: &Fake) -> Vec<Task> {
     tasks
 }
 
-fn zones(cloud: &Cloud, held: &Held, fake: &Fake) -> Task {
+fn zones(cloud: &Cloud, held: &Credentials, fake: &Fake) -> Task {
     let region = &cloud.parameters.region;
     let mut words = command(&["python3", ZONES_PROGRAM, &mark(held.uid()), region]);
     words.extend(hosts(fake).map(|(host, zone)| format!("{host}:{zone}")));

@@ -6,7 +6,7 @@ use super::definition::{
 use super::{Service, ceph};
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
@@ -57,7 +57,7 @@ const PORTS: &[(&str, u16)] = &[("http", 9292)];
 const VOLUME: &str = "glance-images";
 
 /// [`Definition`] of Glance.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let release = cloud.parameters.release;
     let directory = Service::Glance.directory(release);
     // Its programs look for files of other names when they run as others.

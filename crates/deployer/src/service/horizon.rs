@@ -6,7 +6,7 @@ pub(crate) use self::settings::check;
 use self::settings::{KEY, SECRET, SETTINGS, STATIC};
 use super::definition::{Address, Callers, Definition, File, Probe, Run, Workload, uwsgi};
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::Credentials;
 
 /// User made by the package.
 const USER: &str = "horizon";
@@ -17,7 +17,7 @@ const PORTS: &[(&str, u16)] = &[("http", 8080)];
 const SERVED: &[(&str, u16)] = &[("http", 80)];
 
 /// [`Definition`] of Horizon.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let mut words = uwsgi(&cloud.parameters, NAME, 8080);
     // The files that were compressed when the image was built.
     words.extend(["--static-map".to_owned(), format!("/static={STATIC}")]);

@@ -6,7 +6,7 @@ use super::definition::{
 };
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::{CREDENTIAL, FERNET, Held};
+use crate::held::{CREDENTIAL, Credentials, FERNET};
 use crate::parameters::Parameters;
 use crate::release::Release;
 
@@ -58,7 +58,7 @@ const PORTS: &[(&str, u16)] = &[("http", 5000)];
 const URL: &str = "http://keystone:5000/v3";
 
 /// [`Definition`] of Keystone.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let files = Service::Keystone.files(cloud, held, None);
     let run = |command: Vec<String>| Run {
         command,

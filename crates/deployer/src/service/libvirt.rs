@@ -7,7 +7,7 @@ use super::{ceph, fake, rabbitmq};
 use crate::certificate;
 use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::{CpuMode, Libvirt, Parameters};
 
 const LIBVIRT: &str = "/opt/ferrostack/libvirt.sh";
@@ -76,11 +76,11 @@ pub(super) fn compute_options(config: &mut Config, parameters: &Parameters, libv
 }
 
 /// [`Workload`]s of each compute node.
-pub(super) fn workloads(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Vec<Workload> {
+pub(super) fn workloads(cloud: &Cloud, held: &Credentials, parameters: &Libvirt) -> Vec<Workload> {
     vec![libvirt(cloud, held), compute(cloud, held, parameters)]
 }
 
-fn libvirt(cloud: &Cloud, held: &Held) -> Workload {
+fn libvirt(cloud: &Cloud, held: &Credentials) -> Workload {
     let file = |object: &str, path: &str, text: &str| File::public(object, path, text.to_owned());
     // An error means that eight hashes in a row are no key.
     let (authority, key) = certificate::of_migrations(cloud, held).unwrap_or_default();
@@ -145,7 +145,7 @@ fn libvirt(cloud: &Cloud, held: &Held) -> Workload {
     }
 }
 
-fn compute(cloud: &Cloud, held: &Held, parameters: &Libvirt) -> Workload {
+fn compute(cloud: &Cloud, held: &Credentials, parameters: &Libvirt) -> Workload {
     let mode = match parameters.cpu_mode {
         CpuMode::HostPassthrough => "HostPassthrough",
         CpuMode::Default | CpuMode::HostModel | CpuMode::Custom => "any",

@@ -5,7 +5,7 @@ use super::definition::{
     Address, Callers, Definition, File, Probe, Run, Stateful, Task, Volume, Workload, command,
 };
 use super::mark::Marked;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::held::halves::Login;
 use crate::parameters::Parameters;
 
@@ -41,7 +41,7 @@ const INSTALL: &str = "mariadb-install-db --no-defaults --datadir=/var/lib/mysql
 /// [`Definition`] of MariaDB; `databases` are the databases of all services, each with the account that has all rights.
 pub(super) fn definition(
     parameters: &Parameters,
-    held: &Held,
+    held: &Credentials,
     databases: &[(&'static str, &'static str)],
 ) -> Definition {
     Definition {
@@ -63,7 +63,7 @@ pub(super) fn definition(
     }
 }
 
-fn install(held: &Held) -> Task {
+fn install(held: &Credentials) -> Task {
     let database = Marked {
         volume: VOLUME,
         directory: DATA,
@@ -85,7 +85,7 @@ fn install(held: &Held) -> Task {
     }
 }
 
-fn server(parameters: &Parameters, held: &Held) -> Workload {
+fn server(parameters: &Parameters, held: &Credentials) -> Workload {
     // Run at each start, before the first connection: the account has this password, whatever the volume holds.
     let admin = account("ferrostack", held.password("database-admin").expose())
         + "GRANT ALL ON *.* TO 'ferrostack'@'%' WITH GRANT OPTION;\n";
@@ -125,7 +125,7 @@ const ACCOUNTS: &str = "mariadb-admin --defaults-file=/etc/accounts/client.cnf -
     exec mariadb --defaults-file=/etc/accounts/client.cnf '--execute=source /etc/accounts/databases.sql'";
 
 /// Login of the administrator, as a [`File`] for MariaDB's clients.
-pub(super) fn client(held: &Held) -> File {
+pub(super) fn client(held: &Credentials) -> File {
     let text = format!(
         "[client]\nhost = mariadb\nuser = ferrostack\npassword = {}\n",
         held.password("database-admin").expose()
@@ -134,7 +134,7 @@ pub(super) fn client(held: &Held) -> File {
 }
 
 /// [`Task`] that makes databases and accounts of the services.
-fn accounts(held: &Held, databases: &[(&'static str, &'static str)]) -> Task {
+fn accounts(held: &Credentials, databases: &[(&'static str, &'static str)]) -> Task {
     let mut sql = String::new();
     for (service, database) in databases {
         sql += &format!("CREATE DATABASE IF NOT EXISTS `{database}` CHARACTER SET utf8mb3;\n");

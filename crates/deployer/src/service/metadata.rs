@@ -5,7 +5,7 @@ use super::openvswitch::{self, DATABASE};
 use super::ovn;
 use crate::cloud::Cloud;
 use crate::config::{Config, Source, Value};
-use crate::held::Held;
+use crate::held::Credentials;
 
 const DIRECTORY: &str = "/etc/neutron/ovn-agent";
 /// Request to the agent, like the requests of the networks' proxies; any response is good.
@@ -17,7 +17,7 @@ it.sendall(b'GET / HTTP/1.0\\r\\nX-Forwarded-For: 127.0.0.1\\r\\nX-OVN-Network-I
 assert it.recv(4) == b'HTTP'";
 
 /// [`Workload`] of the agent on each compute node.
-pub(super) fn workload(cloud: &Cloud, held: &Held) -> Workload {
+pub(super) fn workload(cloud: &Cloud, held: &Credentials) -> Workload {
     let config = configuration(&ovn::southbound(&cloud.namespace));
     let secret = config.secret(|_| held.password("metadata-nova").expose().to_owned());
     let mut words = command(&["neutron-ovn-agent", "--config-file"]);

@@ -7,7 +7,7 @@ use super::definition::{
 use super::{fake, libvirt, mariadb, metadata, ovn, rabbitmq};
 use crate::cloud::{self, Cloud};
 use crate::config::{Config, Source, Value};
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
@@ -138,7 +138,7 @@ const PORTS: &[(&str, u16)] = &[("http", 9696)];
 const UWSGI: &str = "/etc/neutron/uwsgi.ini";
 
 /// [`Definition`] of Neutron.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let run = |command: Vec<String>| Run {
         command,
         user: USER,

@@ -7,7 +7,7 @@ use super::definition::{
 use super::{edge, fake, libvirt, rabbitmq};
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::Parameters;
 use crate::release::Release;
 
@@ -108,7 +108,7 @@ const CREATE_CELL: &str = "nova-manage cell_v2 list_cells | grep -q ' cell1 ' ||
 exec nova-manage cell_v2 create_cell --name cell1 --database_connection \"$0\" --transport-url \"$0\"";
 
 /// [`Definition`] of Nova.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let mut definition = Definition {
         name: "nova",
         databases: vec!["nova", "nova_api", "nova_cell0"],
@@ -148,7 +148,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
 }
 
 /// [`Task`]s for the schemas of the API, of cell0 for servers without a host, and of cell1.
-fn tasks(cloud: &Cloud, held: &Held) -> Vec<Task> {
+fn tasks(cloud: &Cloud, held: &Credentials) -> Vec<Task> {
     let task = |name, words: &[&str], needs| Task {
         name,
         run: run(cloud, held, "nova-manage", command(words)),
@@ -185,7 +185,7 @@ fn tasks(cloud: &Cloud, held: &Held) -> Vec<Task> {
     ]
 }
 
-fn api(cloud: &Cloud, held: &Held) -> Workload {
+fn api(cloud: &Cloud, held: &Credentials) -> Workload {
     Workload {
         name: "nova-api",
         stateful: None,
@@ -204,7 +204,7 @@ fn api(cloud: &Cloud, held: &Held) -> Workload {
 }
 
 /// [`Workload`] of the metadata API, requested by servers through the proxies of their networks.
-fn metadata(cloud: &Cloud, held: &Held) -> Workload {
+fn metadata(cloud: &Cloud, held: &Credentials) -> Workload {
     let command = uwsgi(&cloud.parameters, "nova-metadata", 8775);
     Workload {
         name: "nova-metadata",
@@ -219,7 +219,7 @@ fn metadata(cloud: &Cloud, held: &Held) -> Workload {
 }
 
 /// [`Workload`] of the pages with consoles of servers, and of the connections to these consoles.
-fn novncproxy(cloud: &Cloud, held: &Held) -> Workload {
+fn novncproxy(cloud: &Cloud, held: &Credentials) -> Workload {
     let command = command(&["nova-novncproxy", "--web", "/usr/share/novnc"]);
     Workload {
         name: "nova-novncproxy",
@@ -246,7 +246,7 @@ fn address(
     }
 }
 
-fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
+fn worker(cloud: &Cloud, held: &Credentials, name: &'static str) -> Workload {
     Workload {
         name,
         stateful: None,
@@ -259,7 +259,7 @@ fn worker(cloud: &Cloud, held: &Held, name: &'static str) -> Workload {
     }
 }
 
-fn run(cloud: &Cloud, held: &Held, component: &str, command: Vec<String>) -> Run {
+fn run(cloud: &Cloud, held: &Credentials, component: &str, command: Vec<String>) -> Run {
     Run {
         command,
         user: USER,

@@ -3,7 +3,7 @@
 use super::definition::{File, Host, Probe, Rights, Run, Variable, Workload, command};
 use super::ovn;
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::{Datapath, Network};
 
 /// Directory of the sockets of Open vSwitch in a container.
@@ -14,22 +14,22 @@ const SERVER: &str = "/opt/ferrostack/openvswitch-db.sh";
 const SWITCH: &str = "/opt/ferrostack/openvswitch.sh";
 
 /// Directory of the node that outlives a restart of the node.
-pub(super) fn kept(held: &Held, name: &str) -> String {
+pub(super) fn kept(held: &Credentials, name: &str) -> String {
     format!("/var/lib/ferrostack/{}/{name}", held.uid())
 }
 
 /// Directory of the node that is empty after a restart of the node.
-pub(super) fn running(held: &Held, name: &str) -> String {
+pub(super) fn running(held: &Credentials, name: &str) -> String {
     format!("/run/ferrostack/{}/{name}", held.uid())
 }
 
 /// Sockets of Open vSwitch, for another program.
-pub(super) fn sockets(held: &Held) -> (String, &'static str) {
+pub(super) fn sockets(held: &Credentials) -> (String, &'static str) {
     (running(held, "openvswitch"), SOCKETS)
 }
 
 /// [`Workload`]s of each compute node.
-pub(super) fn workloads(cloud: &Cloud, held: &Held) -> Vec<Workload> {
+pub(super) fn workloads(cloud: &Cloud, held: &Credentials) -> Vec<Workload> {
     vec![server(held), switch(cloud, held), controller(held)]
 }
 
@@ -46,7 +46,7 @@ fn workload(name: &'static str, run: Run, ready: Probe, needs: Vec<&'static str>
     }
 }
 
-fn server(held: &Held) -> Workload {
+fn server(held: &Credentials) -> Workload {
     let program = include_str!("../../programs/openvswitch-db.sh");
     let run = Run {
         command: command(&["/bin/sh", SERVER]),
@@ -70,7 +70,7 @@ fn server(held: &Held) -> Workload {
     workload("openvswitch-db", run, ready, vec![])
 }
 
-fn switch(cloud: &Cloud, held: &Held) -> Workload {
+fn switch(cloud: &Cloud, held: &Credentials) -> Workload {
     let network = &cloud.parameters.network;
     let southbound = ovn::southbound(&cloud.namespace);
     let mut words = command(&["/bin/sh", SWITCH, datapath(network), &southbound]);
@@ -125,7 +125,7 @@ fn datapath(network: &Network) -> &'static str {
 /// Check that ovn-controller is connected to its database.
 const CONNECTED: &str = "test \"$(ovn-appctl --timeout=5 --target=/run/ovn/controller.ctl connection-status)\" = connected";
 
-fn controller(held: &Held) -> Workload {
+fn controller(held: &Credentials) -> Workload {
     let run = Run {
         command: command(&[
             "ovn-controller",

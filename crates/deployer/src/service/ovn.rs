@@ -6,7 +6,7 @@ use super::definition::{
 use super::mark::Marked;
 use super::{fake, libvirt, openvswitch};
 use crate::cloud::Cloud;
-use crate::held::Held;
+use crate::held::Credentials;
 
 /// User of all programs.
 pub(super) const USER: &str = "openvswitch";
@@ -37,7 +37,7 @@ fn remote(name: &str, namespace: &str, port: u16) -> String {
 const DOMAIN: &str = "cluster.local";
 
 /// [`Definition`] of OVN.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let address = |name, ports| Address {
         name,
         workload: name,
@@ -89,7 +89,7 @@ pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
 }
 
 /// [`Task`] to make a database with this schema on the volume, unless one exists.
-fn create(held: &Held, name: &'static str, volume: &'static str, schema: &str) -> Task {
+fn create(held: &Credentials, name: &'static str, volume: &'static str, schema: &str) -> Task {
     let database = Marked {
         volume,
         directory: "/var/lib/ovn",

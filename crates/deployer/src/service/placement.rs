@@ -6,7 +6,7 @@ use super::definition::{
 };
 use crate::cloud::Cloud;
 use crate::config::Config;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::parameters::Parameters;
 
 /// [`Config`] of Placement.
@@ -25,7 +25,7 @@ const USER: &str = "placement";
 const PORTS: &[(&str, u16)] = &[("http", 8778)];
 
 /// [`Definition`] of Placement.
-pub(super) fn definition(cloud: &Cloud, held: &Held) -> Definition {
+pub(super) fn definition(cloud: &Cloud, held: &Credentials) -> Definition {
     let run = |command: Vec<String>| Run {
         command,
         user: USER,

@@ -3,7 +3,7 @@
 use super::definition::{
     Address, Callers, Definition, File, Probe, Run, Stateful, Variable, Volume, Workload, command,
 };
-use crate::held::Held;
+use crate::held::Credentials;
 
 const USER: &str = "rabbitmq";
 const PORTS: &[(&str, u16)] = &[("amqp", PORT), ("management", 15672)];
@@ -24,7 +24,7 @@ log.console.level = warning
 ";
 
 /// [`Definition`] of RabbitMQ.
-pub(super) fn definition(held: &Held) -> Definition {
+pub(super) fn definition(held: &Credentials) -> Definition {
     Definition {
         name: "rabbitmq",
         addresses: vec![
@@ -52,7 +52,7 @@ pub(super) fn definition(held: &Held) -> Definition {
     }
 }
 
-fn broker(held: &Held) -> Workload {
+fn broker(held: &Credentials) -> Workload {
     let text = |text: &str| Variable::Text(text.to_owned());
     // The account of the controller. The broker takes it when its volume is empty.
     let admin = format!(

@@ -2,7 +2,7 @@
 
 use super::definition::File;
 use super::{mariadb, ovn};
-use crate::held::Held;
+use crate::held::Credentials;
 
 /// Address of the database.
 pub(crate) const DATABASE: &str = "mariadb:3306";
@@ -19,6 +19,6 @@ pub(crate) fn northbound(namespace: &str) -> String {
 }
 
 /// Login of the administrator of the [`DATABASE`], as a [`File`].
-pub(crate) fn login(held: &Held) -> File {
+pub(crate) fn login(held: &Credentials) -> File {
     mariadb::client(held)
 }

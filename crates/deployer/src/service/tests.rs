@@ -6,7 +6,7 @@ use crate::release::Release;
 #[test]
 fn keystone_rejects_no_password_for_its_length() {
     for release in Release::ALL {
-        let config = configure(Service::Keystone, &Parameters::of(release));
+        let config = configure(Service::Keystone, &Parameters::from_release(release));
         let strict = config.get("DEFAULT", "strict_password_check");
         assert!(strict.is_none(), "{release}");
         let hash = config.get("identity", "password_hash_algorithm");
@@ -18,7 +18,7 @@ fn keystone_rejects_no_password_for_its_length() {
 fn no_password_is_in_the_public_file_and_each_is_in_the_secret_one() {
     for release in Release::ALL {
         for service in Service::ALL {
-            let config = configure(service, &Parameters::of(release));
+            let config = configure(service, &Parameters::from_release(release));
             let secret = config.secret(|account| format!("canary-{account}"));
             let public = config.public();
             assert!(
@@ -42,14 +42,14 @@ fn no_password_is_in_the_public_file_and_each_is_in_the_secret_one() {
 
 #[test]
 fn a_dollar_in_a_password_does_not_refer_to_an_option() {
-    let config = configure(Service::Placement, &Parameters::of(Release::Zed));
+    let config = configure(Service::Placement, &Parameters::from_release(Release::Zed));
     let secret = config.secret(|_| "a$b".to_owned());
     assert!(secret.contains("password = a$$b\n"), "{secret}");
 }
 
 #[test]
 fn the_same_parameters_give_the_same_bytes_and_sections_in_order() {
-    let parameters = Parameters::of(Release::Zed);
+    let parameters = Parameters::from_release(Release::Zed);
     for service in Service::ALL {
         let text = configure(service, &parameters).public();
         assert_eq!(text, configure(service, &parameters).public());
@@ -129,7 +129,7 @@ fn the_apis_of_2026_1_are_modules_and_glance_reads_its_passwords() {
 /// Nova 33 sleeps 160 s at each end unless it is told otherwise.
 #[test]
 fn the_programs_of_nova_end_within_the_grace_of_their_pods() {
-    let config = configure(Service::Nova, &Parameters::of(Release::Gazpacho));
+    let config = configure(Service::Nova, &Parameters::from_release(Release::Gazpacho));
     let seconds = |name| -> u32 {
         let setting = config.get("DEFAULT", name).unwrap();
         let Value::Text(text) = &setting.value else {

@@ -3,7 +3,7 @@
 use super::{Phase, Step};
 use crate::cloud::Cloud;
 use crate::desired;
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::object::Object;
 use crate::release::Release;
 use crate::service::definition::Task;
@@ -245,7 +245,7 @@ pub(super) fn all(from: Release) -> &'static [Command] {
 /// databases.
 pub(super) fn steps(
     cloud: &Cloud,
-    held: &Held,
+    held: &Credentials,
     from: Release,
 ) -> (Vec<(Phase, Step)>, Vec<Object>) {
     let tasks = all(from).iter().filter_map(|command| {

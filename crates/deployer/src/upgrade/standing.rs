@@ -39,7 +39,7 @@ pub enum Standing {
 /// [`Standing`] of a cloud with this uid and a wanted release. Facts missing in the record are read from the images of
 /// its programs.
 pub fn standing(recorded: Recorded, wanted: Release, uid: &str, objects: &[Json]) -> Standing {
-    let seen = Seen::of(uid, objects);
+    let seen = Seen::new(uid, objects);
     let current = recorded.current.or_else(|| seen.current(wanted));
     let current = current.unwrap_or(wanted);
     if wanted == current {
@@ -78,7 +78,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(uid: &str, objects: &'a [Json]) -> Self {
+    fn new(uid: &str, objects: &'a [Json]) -> Self {
         let ours = objects
             .iter()
             .filter(|it| it["metadata"]["labels"][UID] == uid);

@@ -52,15 +52,15 @@ impl World {
 
     fn stages(&mut self) -> Rc<Stages> {
         if self.stages.is_none() {
-            let stages = Stages::of(&cloud(&spec("2026.1")), Release::Epoxy, &self.held());
+            let stages = Stages::new(&cloud(&spec("2026.1")), Release::Epoxy, &self.held());
             self.stages = Some(Rc::new(stages));
         }
         Rc::clone(self.stages.as_ref().unwrap())
     }
 
-    fn held(&self) -> Held {
+    fn held(&self) -> Credentials {
         let mut next = 0_u8;
-        Held::complete("cloud", &self.objects, || {
+        Credentials::complete("cloud", &self.objects, || {
             next = next.wrapping_mul(5).wrapping_add(17);
             next
         })
@@ -109,7 +109,7 @@ impl World {
             let at = self
                 .objects
                 .iter()
-                .position(|it| Reference::of(it).as_ref() == Some(&action.object));
+                .position(|it| Reference::from_object(it).as_ref() == Some(&action.object));
             if let Some(at) = at {
                 assert_ne!(action.verb, Verb::Replace, "{}", action.object);
                 let before = self.objects.remove(at);
@@ -122,7 +122,7 @@ impl World {
         }
         for reference in &progress.deletions {
             self.objects
-                .retain(|it| Reference::of(it).as_ref() != Some(reference));
+                .retain(|it| Reference::from_object(it).as_ref() != Some(reference));
         }
     }
 

@@ -307,8 +307,11 @@ mod tests {
             "--node-volume-attach-limit=20",
             "--search-order=metadataService",
         ];
-        assert_eq!(written(OnNode::of(&conf)).collect::<Vec<_>>(), of_conf);
-        assert_eq!(OnNode::of(&none), absent);
+        assert_eq!(
+            written(OnNode::from_conf(&conf)).collect::<Vec<_>>(),
+            of_conf
+        );
+        assert_eq!(OnNode::from_conf(&none), absent);
         let mut beside = all.to_vec();
         beside.push("--provide-node-service=false");
         let idle = parsed(&beside).unwrap().without_effect();

@@ -60,7 +60,7 @@ async fn adopted(
     open: impl AsyncFn(CloudConfig) -> anyhow::Result<Inventory>,
     print: impl Fn(&str) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let place = Place {
+    let place = Target {
         client,
         namespace: &args.connect.namespace,
         name: &args.name,
@@ -97,13 +97,13 @@ async fn adopted(
 }
 
 /// Place of the cluster.
-struct Place<'a> {
+struct Target<'a> {
     client: &'a Client,
     namespace: &'a str,
     name: &'a str,
 }
 
-impl Place<'_> {
+impl Target<'_> {
     fn infra(&self) -> Api<OpenStackCluster> {
         Api::namespaced(self.client.clone(), self.namespace)
     }

@@ -55,7 +55,7 @@ pub(crate) async fn run(
     let management = connect::management(&args.server, environment).await?;
     let inventory = connected(cloud::find(&args.cloud, environment)?).await?;
     let connector = connect::to_workloads(environment);
-    let place = Place {
+    let place = Sources {
         client: &management.client,
         inventory: &inventory,
         connector: connector.as_ref(),
@@ -85,7 +85,7 @@ struct Look {
 
 /// Sources of the audit.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Sources<'a> {
     client: &'a Client,
     inventory: &'a Inventory,
     connector: &'a dyn Connector,
@@ -93,7 +93,7 @@ struct Place<'a> {
 
 async fn of_project(
     args: &Audit,
-    place: Place<'_>,
+    place: Sources<'_>,
     environment: &Environment,
     print: impl Fn(&str) -> anyhow::Result<()>,
     ask: impl AsyncFn(String) -> anyhow::Result<Option<String>>,
@@ -145,8 +145,8 @@ async fn of_project(
 }
 
 /// Reads the project, then the owners: an owner is older than its resources, and so in the later list.
-async fn look(place: Place<'_>, rules: Rules) -> anyhow::Result<Look> {
-    let Place {
+async fn look(place: Sources<'_>, rules: Rules) -> anyhow::Result<Look> {
+    let Sources {
         client,
         inventory,
         connector,

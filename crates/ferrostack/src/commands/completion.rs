@@ -133,7 +133,7 @@ fn candidates(words: &[OsString], environment: &Environment) -> Vec<String> {
 
 /// [`Command`] of the command line with the sources of names, which see the `words` before the cursor.
 fn completing(words: &[OsString], environment: &Environment) -> Command {
-    let names = Names::of(words, environment);
+    let names = Names::new(words, environment);
     with_names(cli::command(), "", &names)
 }
 

@@ -62,7 +62,7 @@ pub(crate) async fn cluster(
     }
     if wishes.dry_run {
         let namespace = &args.namespace;
-        let preview = Preview::of(&client, &snapshot, name, namespace, wishes.with).await?;
+        let preview = Preview::new(&client, &snapshot, name, namespace, wishes.with).await?;
         return print(&match wishes.output {
             Output::Text => preview.text(output::layout(environment)),
             Output::Json => terminal::json(&preview.document())?,

@@ -44,7 +44,7 @@ pub(crate) async fn run(
         true => Api::all(client),
         false => Api::namespaced(client, &args.connect.namespace),
     };
-    let mut columns = Columns::of(output::layout(environment));
+    let mut columns = Columns::from_layout(output::layout(environment));
     if args.watch {
         let config = watcher::Config::default().page_size(PAGE);
         let changes = operator::watch::objects(&api, config).default_backoff();
@@ -270,7 +270,7 @@ const HEADER: [&str; 5] = ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"];
 const EXPENDABLE: [usize; 2] = [2, 1];
 
 impl Columns {
-    fn of(layout: Layout) -> Self {
+    fn from_layout(layout: Layout) -> Self {
         let widest = HEADER.map(str::to_owned);
         Self { layout, widest }
     }
@@ -388,7 +388,7 @@ mod tests {
         };
         let asked = asked::parse(&args.object)?;
         let stop = CancellationToken::new();
-        let mut columns = Columns::of(Layout::Full);
+        let mut columns = Columns::from_layout(Layout::Full);
         let changes = futures::stream::iter(changes);
         follow(changes, &args, &asked, &mut columns, stop, print).await?;
         let rows = out.borrow();
@@ -531,12 +531,12 @@ mod tests {
         let now = "2026-01-01T00:01:30Z".parse().unwrap();
         let long = rows(&[event("Machine", "a-long-name", "Warning")], now);
         let short = rows(&[event("Machine", "a", "Normal")], now);
-        let mut columns = Columns::of(Layout::Full);
+        let mut columns = Columns::from_layout(Layout::Full);
         let first = columns.table(&long);
         let place = first.lines().last().unwrap().find("made").unwrap();
         assert_eq!(columns.further(&short).find("made"), Some(place));
         // A narrow terminal has the message below.
-        let mut columns = Columns::of(Layout::Terminal(35));
+        let mut columns = Columns::from_layout(Layout::Terminal(35));
         let expected = "LAST SEEN  OBJECT\n30s (x3)   Machine/a-long-name\n    made\\nit\n";
         assert_eq!(columns.table(&long), expected);
         assert_eq!(

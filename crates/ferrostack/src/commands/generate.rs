@@ -142,7 +142,7 @@ fn variables(source: &Source, output: Output) -> anyhow::Result<String> {
 }
 
 /// Cloud from which values are taken.
-struct Known {
+struct SourceCloud {
     config: CloudConfig,
     /// Name in messages.
     label: String,
@@ -152,15 +152,15 @@ struct Known {
     simulated: bool,
 }
 
-/// [`Known`] cloud: of --cloud, or of a running `up` if a variable lacks a value.
+/// [`SourceCloud`] cloud: of --cloud, or of a running `up` if a variable lacks a value.
 fn known_cloud(
     args: &GenerateCluster,
     source: &Source,
     environment: &Environment,
-) -> anyhow::Result<Option<Known>> {
+) -> anyhow::Result<Option<SourceCloud>> {
     if let Some(name) = &args.cloud {
         let (file, _) = cloud::clouds_file(environment)?;
-        return Ok(Some(Known {
+        return Ok(Some(SourceCloud {
             config: cloud::find(name, environment)?,
             label: format!("cloud {name} of {}", file.display()),
             flag: format!(" --cloud {}", quoted_text(name)),
@@ -188,7 +188,7 @@ fn known_cloud(
 }
 
 /// Cloud of the `up` on a data directory.
-fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
+fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<SourceCloud> {
     let openstack = endpoints::openstack(data)?;
     let config = match &openstack {
         Some(name) => cloud::find(name, environment)?,
@@ -200,7 +200,7 @@ fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
         }
     };
     let flag = connect::data_dir_flag(environment, data);
-    Ok(Known {
+    Ok(SourceCloud {
         label: format!(
             "cloud {} of the `up` that runs on {}",
             config.name,
@@ -212,7 +212,7 @@ fn of_running(data: &Path, environment: &Environment) -> anyhow::Result<Known> {
     })
 }
 
-impl Known {
+impl SourceCloud {
     async fn fill(
         &self,
         source: &mut Source,

@@ -7,9 +7,9 @@ mod fault;
 mod login;
 mod machine;
 mod operation;
-mod place;
 mod plan;
 mod purge;
+mod site;
 mod status;
 mod up;
 mod upgrade;
@@ -101,7 +101,7 @@ pub(crate) fn config(args: &OpenStackConfig) -> anyhow::Result<Printed> {
         }
         None => {
             let release = Release::named(&args.release).context("the release is unknown")?;
-            (Parameters::of(release), None)
+            (Parameters::from_release(release), None)
         }
     };
     let findings = deployer::check(&parameters);

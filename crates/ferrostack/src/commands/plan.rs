@@ -106,7 +106,7 @@ struct Wanted {
 }
 
 async fn stored(client: &Client, connect: &ConnectArgs, name: &str) -> anyhow::Result<Wanted> {
-    let copy = Copy::of(client, &connect.namespace).await?;
+    let copy = Copy::for_namespace(client, &connect.namespace).await?;
     let objects = copy.objects().await?;
     if !objects.contains_key(&("Cluster".to_owned(), name.to_owned())) {
         let missing = status::clusters::missing(client, name, &connect.namespace).await?;
@@ -130,7 +130,7 @@ async fn with_files(client: &Client, args: &Plan) -> anyhow::Result<Wanted> {
         documents.extend(source::read_file(file)?);
     }
     let namespace = args.of_files.connect.namespace.as_str();
-    let copy = Copy::of(client, namespace).await?;
+    let copy = Copy::for_namespace(client, namespace).await?;
     let before = copy.objects().await?;
     apply::all(copy.client(), &documents, namespace).await?;
     let obstacles = copy.reconcile().await?;
@@ -174,7 +174,7 @@ async fn of_cluster(
     let machines = machines.list(&labelled).await?.items;
     let servers = Api::<OpenStackMachine>::namespaced(client.clone(), namespace);
     let servers = servers.list(&labelled).await?.items;
-    let mut cluster = objects::Cluster::of(objects, name, machines, servers)?;
+    let mut cluster = objects::Cluster::new(objects, name, machines, servers)?;
     if cluster.names_images() {
         let images = provider::available_images(client, namespace).await;
         cluster.images = images.context("cannot read the Images of ORC")?;

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &TopologyPlan, environment: &Environment) -> anyho
     }
     let namespace = args.connect.namespace.as_str();
     let client = connect::client(&args.connect.server, environment).await?;
-    let copy = Copy::of(&client, namespace).await?;
+    let copy = Copy::for_namespace(&client, namespace).await?;
     let before = copy.objects().await?;
     apply::all(copy.client(), &documents, namespace).await?;
     let obstacles = copy.reconcile().await?;

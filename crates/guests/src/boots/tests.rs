@@ -36,7 +36,7 @@ fn actions_are_read_again_after_a_change_and_until_its_second_is_over() {
     let now = Instant::now();
     let mut boots = Boots::default();
     assert_eq!(boots.stale_since(&server("1"), now), Some(now));
-    let mut known = Known {
+    let mut known = BootRecord {
         boot: 1,
         updated: "1".to_owned(),
         since: now,

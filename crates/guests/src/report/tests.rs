@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use simulator::world::{Forward, Listener, Member};
+use simulator::data_plane::{Forward, Listener, Member};
 
 use super::*;
 
@@ -23,8 +23,8 @@ fn instance(id: &str, fixed: &str) -> Instance {
     }
 }
 
-fn world(instances: Vec<Instance>, floating: &str) -> World {
-    World {
+fn world(instances: Vec<Instance>, floating: &str) -> DataPlane {
+    DataPlane {
         instances,
         addresses: vec![Forward {
             floating: floating.parse().unwrap(),
@@ -50,7 +50,7 @@ fn world(instances: Vec<Instance>, floating: &str) -> World {
     }
 }
 
-fn report(before: &World, after: &World) -> Vec<String> {
+fn report(before: &DataPlane, after: &DataPlane) -> Vec<String> {
     changes(before, after, &Outside::default())
 }
 
@@ -58,7 +58,7 @@ fn report(before: &World, after: &World) -> Vec<String> {
 fn servers_and_addresses_that_come_and_go_are_told_once() {
     let up = world(vec![instance("a", "10.0.0.4")], "127.24.0.9");
     assert_eq!(
-        report(&World::default(), &up),
+        report(&DataPlane::default(), &up),
         [
             "node-a: boots (server a, zone az1, 10.0.0.4)",
             "127.24.0.9:6443 leads to a load balancer of 10.0.0.4:6443",
@@ -69,18 +69,18 @@ fn servers_and_addresses_that_come_and_go_are_told_once() {
     off.instances[0].running = false;
     assert_eq!(report(&up, &off), ["node-a: switched off"]);
     assert_eq!(
-        report(&up, &World::default()),
+        report(&up, &DataPlane::default()),
         ["node-a: gone", "127.24.0.9:6443 no longer leads anywhere"]
     );
 }
 
 #[test]
 fn a_floating_ip_that_cannot_be_bound_is_reported() {
-    let lines = report(&World::default(), &world(Vec::new(), "172.24.0.9"));
+    let lines = report(&DataPlane::default(), &world(Vec::new(), "172.24.0.9"));
     assert!(lines[0].contains("not a loopback address"), "{lines:?}");
     let outside = Outside::with(vec!["172.24.0.0/24".parse().unwrap()]);
     let lines = changes(
-        &World::default(),
+        &DataPlane::default(),
         &world(Vec::new(), "172.24.0.9"),
         &outside,
     );
@@ -99,7 +99,7 @@ fn the_end_of_a_boot_is_reported_once_and_again_for_a_new_server() {
         ["node-a: bootstrap failed: error execution phase preflight: no API server"]
     );
     assert!(consoles.outcomes(&world, |_| failed.to_owned()).is_empty());
-    consoles.outcomes(&World::default(), |_| String::new());
+    consoles.outcomes(&DataPlane::default(), |_| String::new());
     let good = "success > /run/cluster-api/bootstrap-success.complete";
     assert_eq!(
         consoles.outcomes(&world, |_| good.to_owned()),

@@ -52,7 +52,7 @@ async fn store_in(client: &Client, version: &str) -> Option<Outdated> {
         .patch(NAME, &params, &patch)
         .await
         .unwrap();
-    Outdated::of(&definitions(client).get(NAME).await.unwrap())
+    Outdated::from_definition(&definitions(client).get(NAME).await.unwrap())
 }
 
 fn widgets(client: &Client) -> Api<DynamicObject> {
@@ -116,7 +116,7 @@ async fn each_object_is_written_once_unchanged_page_by_page_and_then_the_version
     }
     assert_eq!(stored(&client).await, ["v2"]);
     let definition = definitions(&client).get(NAME).await.unwrap();
-    assert_eq!(Outdated::of(&definition), None);
+    assert_eq!(Outdated::from_definition(&definition), None);
     // Interrupted before the versions were cleared: nothing is written twice.
     rewrite(&client, &[kind], &|_: &str| {}).await.unwrap();
     assert_eq!(all(&client).await, after);

@@ -32,7 +32,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(
+    pub(super) fn new(
         there: &BTreeMap<Provider, Installer>,
         definitions: &[CustomResourceDefinition],
     ) -> Self {
@@ -56,7 +56,7 @@ impl Plan {
         Self {
             rows: rows.collect(),
             others: others.collect(),
-            stored: known.filter_map(Outdated::of).collect(),
+            stored: known.filter_map(Outdated::from_definition).collect(),
             managers,
         }
     }

@@ -200,11 +200,11 @@ async fn versions_in_which_objects_may_be_stored_are_named_and_cleared_by_the_up
 #[test]
 fn versions_in_which_objects_may_still_be_stored_are_named() {
     let mut definition = Provider::Infrastructure.definitions().remove(0);
-    assert!(storage::Outdated::of(&definition).is_none());
+    assert!(storage::Outdated::from_definition(&definition).is_none());
     let status = json!({"storedVersions": ["v1alpha7", "v1beta2"]});
     definition.status = serde_json::from_value(status).unwrap();
     let name = definition.name_any();
-    let outdated = storage::Outdated::of(&definition).unwrap();
+    let outdated = storage::Outdated::from_definition(&definition).unwrap();
     assert_eq!(outdated.words(), [format!("{name} (v1alpha7)")]);
 }
 

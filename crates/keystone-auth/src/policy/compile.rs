@@ -8,7 +8,7 @@ use super::entry::{Entry, Match, Path, Permissions, Resource};
 use super::rule::{MatchKind, Matcher, Rule, Users, Verbs, What, Who};
 use super::strict::Target;
 use super::{Findings, Mode, PROJECTS, ROLES};
-use crate::document::Place;
+use crate::document::Location;
 
 /// [`Rule`]s of entries, in order.
 pub(super) fn rules(entries: &[Entry], mode: Mode, findings: &mut Findings<'_>) -> Vec<Rule> {
@@ -282,10 +282,10 @@ impl Lines {
         }
     }
 
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> Location {
         let line = self.starts.partition_point(|start| *start <= offset);
         let start = self.starts.get(line - 1).copied().unwrap_or_default();
-        Place {
+        Location {
             line,
             column: offset - start + 1,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::definition::Definition;
 use super::strict::Target;
-use crate::document::Place;
+use crate::document::Location;
 use crate::subject::{Attributes, ResourceAttributes, Subject};
 
 /// One permission of an entry.
@@ -13,7 +13,7 @@ use crate::subject::{Attributes, ResourceAttributes, Subject};
 pub(super) struct Rule {
     /// Entry, counted from 1.
     pub(super) entry: usize,
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// Permission in words.
     pub(super) words: String,
     pub(super) who: Arc<Who>,

@@ -15,7 +15,7 @@ const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 /// # Errors
 /// [`ConvertError::Unwritable`] if the value has no form in YAML.
 pub(super) fn text(value: &Value, original: &str) -> Result<String, ConvertError> {
-    let mut layout = Layout::of(original);
+    let mut layout = Layout::from_text(original);
     let mut there = BTreeSet::new();
     paths(value, "", &mut there);
     layout.settle(&there);
@@ -49,7 +49,7 @@ enum Open {
 }
 
 impl Layout {
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let mut layout = Self::default();
         let (mut open, mut pending, mut latest) = (Vec::new(), Vec::new(), String::new());
         for step in Parser::new_from_str(text) {

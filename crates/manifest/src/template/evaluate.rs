@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::parse::{Case, End, Function, Piece, Place};
+use super::parse::{Anchor, Case, End, Function, Piece};
 use super::{Found, TemplateError, scalar};
 
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -175,15 +175,15 @@ fn glob(pattern: &str, text: &str) -> bool {
     pattern[p..].iter().all(|c| *c == '*')
 }
 
-fn replace(value: String, place: Place, find: &str, with: &str) -> String {
+fn replace(value: String, place: Anchor, find: &str, with: &str) -> String {
     match place {
-        Place::First => value.replacen(find, with, 1),
-        Place::All => value.replace(find, with),
-        Place::Prefix => match value.strip_prefix(find) {
+        Anchor::First => value.replacen(find, with, 1),
+        Anchor::All => value.replace(find, with),
+        Anchor::Prefix => match value.strip_prefix(find) {
             Some(rest) => format!("{with}{rest}"),
             None => value,
         },
-        Place::Suffix => match value.strip_suffix(find) {
+        Anchor::Suffix => match value.strip_suffix(find) {
             Some(rest) => format!("{rest}{with}"),
             None => value,
         },

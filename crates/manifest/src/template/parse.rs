@@ -26,7 +26,7 @@ pub(super) enum Function {
         pattern: Vec<Piece>,
     },
     Replace {
-        place: Place,
+        place: Anchor,
         find: Vec<Piece>,
         with: Vec<Piece>,
     },
@@ -47,7 +47,7 @@ pub(super) enum End {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Anchor {
     First,
     All,
     Prefix,
@@ -204,10 +204,10 @@ impl Parser<'_> {
             }
         }
         for (sign, place) in [
-            ("//", Place::All),
-            ("/#", Place::Prefix),
-            ("/%", Place::Suffix),
-            ("/", Place::First),
+            ("//", Anchor::All),
+            ("/#", Anchor::Prefix),
+            ("/%", Anchor::Suffix),
+            ("/", Anchor::First),
         ] {
             if self.eat(sign) {
                 let find = self.escaped_argument(start)?;

@@ -62,7 +62,7 @@ fn a_mark_is_found_again_and_that_of_a_paused_original_is_none() {
             &[],
             json!({"annotations": {MOVE_ANNOTATION: mark.text()}}),
         );
-        assert_eq!(Mark::of(&copy.object), Some(mark));
+        assert_eq!(Mark::from_object(&copy.object), Some(mark));
     }
     let original = object(
         "Cluster",
@@ -70,7 +70,7 @@ fn a_mark_is_found_again_and_that_of_a_paused_original_is_none() {
         &[],
         json!({"annotations": {MOVE_ANNOTATION: "7"}}),
     );
-    assert_eq!(Mark::of(&original.object), None);
+    assert_eq!(Mark::from_object(&original.object), None);
     assert!(is_paused_by(&original, "7") && !is_paused_by(&original, "8"));
 }
 

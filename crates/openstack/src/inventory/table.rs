@@ -60,7 +60,7 @@ impl<T> Table<T> {
 
 impl<T: Resource> Table<T> {
     /// Creates a table of these objects, for tests of functions of views. No two objects may have the same id.
-    pub fn of(items: impl IntoIterator<Item = T>) -> Self {
+    pub fn from_items(items: impl IntoIterator<Item = T>) -> Self {
         let mut items: Vec<_> = items.into_iter().map(Arc::new).collect();
         items.sort_by(|a, b| a.id().cmp(b.id()));
         Self::with(items, true)

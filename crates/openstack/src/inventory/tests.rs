@@ -664,7 +664,7 @@ fn tables_find_by_name_tag_and_parent() {
         device_id: device.into(),
         ..Port::default()
     };
-    let table = Table::of([
+    let table = Table::from_items([
         port("1", "a", "x", "s"),
         port("2", "a", "y", ""),
         port("3", "b", "x", "s"),

@@ -86,7 +86,7 @@ impl Session {
     /// Requests a token for a login. If Keystone wants another factor, asks a person.
     pub(super) async fn token_for(&self, body: Value) -> Result<Token> {
         let answered = self.ask_for_token(&body, None).await?;
-        let Some(receipt) = Receipt::of(&answered.response) else {
+        let Some(receipt) = Receipt::from_response(&answered.response) else {
             return self.issued(&answered).map(|(token, _)| token);
         };
         let config = &self.shared.config;
@@ -173,7 +173,7 @@ struct Receipt(HeaderValue);
 
 impl Receipt {
     /// Reads the receipt of an answer.
-    fn of(response: &http::Response<Bytes>) -> Option<Self> {
+    fn from_response(response: &http::Response<Bytes>) -> Option<Self> {
         let is_half = response.status() == StatusCode::UNAUTHORIZED;
         let header = response.headers().get(RECEIPT).filter(|_| is_half)?;
         let mut header = header.clone();

@@ -49,7 +49,7 @@ impl<K> fmt::Debug for Api<K> {
 impl<K: Resource> Api<K> {
     /// Objects of all namespaces, or of a cluster-scoped kind.
     pub fn all_with(client: Client, kind: &K::DynamicType) -> Self {
-        Self::of(client, None, kind)
+        Self::new(client, None, kind)
     }
 
     /// Objects of a namespace.
@@ -57,7 +57,7 @@ impl<K: Resource> Api<K> {
     where
         K: Resource<Scope = DynamicResourceScope>,
     {
-        Self::of(client, Some(namespace), kind)
+        Self::new(client, Some(namespace), kind)
     }
 
     /// Objects of all namespaces, or of a cluster-scoped kind.
@@ -65,7 +65,7 @@ impl<K: Resource> Api<K> {
     where
         K::DynamicType: Default,
     {
-        Self::of(client, None, &K::DynamicType::default())
+        Self::new(client, None, &K::DynamicType::default())
     }
 
     /// Objects of a namespace.
@@ -74,7 +74,7 @@ impl<K: Resource> Api<K> {
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
     {
-        Self::of(client, Some(namespace), &K::DynamicType::default())
+        Self::new(client, Some(namespace), &K::DynamicType::default())
     }
 
     /// Objects of the client's default namespace.
@@ -87,7 +87,7 @@ impl<K: Resource> Api<K> {
         Self::namespaced(client, &namespace)
     }
 
-    fn of(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
+    fn new(client: Client, namespace: Option<&str>, kind: &K::DynamicType) -> Self {
         let objects = Objects {
             client,
             request: Request::new(K::url_path(kind, namespace)),

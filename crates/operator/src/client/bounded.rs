@@ -132,7 +132,7 @@ struct Bound {
 
 impl Bound {
     /// Returns the bound of the answer to a request, and the time within which the answer has to end.
-    fn of(request: &Request<kube::client::Body>, limits: &Limits) -> (Self, Option<Duration>) {
+    fn new(request: &Request<kube::client::Body>, limits: &Limits) -> (Self, Option<Duration>) {
         let uri = request.uri();
         let query = || uri.query().unwrap_or_default().split('&');
         let watches = query().any(|pair| pair == "watch=true" || pair == "watch=1");
@@ -268,7 +268,7 @@ where
     }
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let (bound, time) = Bound::of(&request, &self.limits);
+        let (bound, time) = Bound::new(&request, &self.limits);
         let (server, limits) = (Arc::clone(&self.server), self.limits);
         let answer = self.inner.call(request);
         async move {

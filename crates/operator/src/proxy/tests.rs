@@ -2,7 +2,7 @@ use super::*;
 
 fn proxies(variables: &[(&str, &str)]) -> Proxies {
     let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-    Proxies::of(|name| find(name).map(|(_, value)| *value))
+    Proxies::from_variables(|name| find(name).map(|(_, value)| *value))
 }
 
 fn through(proxies: &Proxies, target: &str) -> Option<String> {
@@ -107,7 +107,7 @@ fn no_proxy_names_addresses_networks_and_names_as_with_go_programs() {
 #[test]
 fn all_proxy_is_for_clouds_alone() {
     let all = |name: &str| (name == "ALL_PROXY").then_some("p:1");
-    assert_eq!(through(&Proxies::of(all), "https://a"), None);
+    assert_eq!(through(&Proxies::from_variables(all), "https://a"), None);
     let clouds = Proxies::of_clouds(all);
     assert_eq!(through(&clouds, "http://a").unwrap(), "http://p:1/");
     assert_eq!(through(&clouds, "http://127.0.0.1"), None);

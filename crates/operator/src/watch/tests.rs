@@ -12,7 +12,7 @@ fn machine(seconds: i64) -> Decoded<Machine> {
         "spec": {"clusterName": "demo", "bootstrap": {"dataSecretName": "s"}, "infrastructureRef": reference,
             "deletion": {"nodeDrainTimeoutSeconds": seconds}},
     });
-    Decoded::of(&serde_json::from_value(object).unwrap()).unwrap()
+    Decoded::from_raw(&serde_json::from_value(object).unwrap()).unwrap()
 }
 
 fn good() -> Decoded<Machine> {

@@ -111,7 +111,7 @@ fn listed(things: &[Thing]) -> Claims {
 fn acts(thing: &Thing, things: &[Thing], claims: &Claims, view: &View) -> Option<Mark> {
     if !thing.is_machine {
         let object = thing.cluster();
-        return match Identity::of(&object, CLUSTER_ID) {
+        return match Identity::for_object(&object, CLUSTER_ID) {
             Some(id) => {
                 let sole = claims.clusters.sole(&object, id);
                 sole.ok().map(|()| Mark::cluster(id))
@@ -132,7 +132,7 @@ fn acts(thing: &Thing, things: &[Thing], claims: &Claims, view: &View) -> Option
     let parent = parent.map(Thing::cluster);
     let parent = parent
         .as_ref()
-        .and_then(|parent| Some((parent, Identity::of(parent, CLUSTER_ID)?)));
+        .and_then(|parent| Some((parent, Identity::for_object(parent, CLUSTER_ID)?)));
     match of_machine::proven(claims, &object, parent).ok()? {
         Some(mark) => Some(mark),
         None => match of_machine::restored(&object, view) {
@@ -192,8 +192,8 @@ fn cloud(originals: &[Thing]) -> View {
         ..Default::default()
     });
     View {
-        networks: Arc::new(Table::of(networks)),
-        servers: Arc::new(Table::of(servers)),
+        networks: Arc::new(Table::from_items(networks)),
+        servers: Arc::new(Table::from_items(servers)),
         ..View::default()
     }
 }

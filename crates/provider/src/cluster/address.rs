@@ -39,7 +39,7 @@ pub(super) fn of(address: &str, observed: &Observed, balanced: bool) -> Use {
 
 /// [`Use`] of a [`FloatingIp`] of the view.
 pub(super) fn of_ip(ip: &FloatingIp, observed: &Observed, balanced: bool) -> Use {
-    match Mark::of(ip) {
+    match Mark::from_item(ip) {
         Some(mark) if mark.cluster == observed.cluster => return Use::Ours,
         Some(mark) => {
             let other = mark.cluster;
@@ -83,7 +83,7 @@ pub(super) fn for_bastion(
     let is_of_bastion = |mark: Option<Mark>| {
         mark.is_some_and(|mark| mark.cluster == observed.cluster && mark.is_of_bastion())
     };
-    let by = match (Mark::of(ip), at) {
+    let by = match (Mark::from_item(ip), at) {
         (mark, _) if is_of_bastion(mark) => return Ok(()),
         (Some(mark), _) if mark.cluster != observed.cluster => {
             format!("was created for the cluster with identity {}", mark.cluster)
@@ -93,7 +93,7 @@ pub(super) fn for_bastion(
             "was allocated by a pool".to_owned()
         }
         (None, None) => return Ok(()),
-        (None, Some(_)) if port.is_some_and(|port| is_of_bastion(Mark::of(&**port))) => {
+        (None, Some(_)) if port.is_some_and(|port| is_of_bastion(Mark::from_item(&**port))) => {
             return Ok(());
         }
         (None, Some(id)) => {
@@ -115,7 +115,7 @@ pub(super) fn for_bastion(
 
 /// True if the [`Port`] is a virtual IP of a user: no device, and of no cluster.
 fn is_virtual(port: &Port) -> bool {
-    port.device_id.is_empty() && port.device_owner.is_empty() && Mark::of(port).is_none()
+    port.device_id.is_empty() && port.device_owner.is_empty() && Mark::from_item(port).is_none()
 }
 
 #[cfg(test)]

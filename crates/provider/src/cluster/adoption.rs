@@ -73,7 +73,7 @@ pub fn is_wanted(infra: &OpenStackCluster) -> bool {
 
 /// True if the cluster has an identity, so that nothing has to be taken over.
 pub fn is_done(infra: &OpenStackCluster) -> bool {
-    Identity::of(infra, CLUSTER_ID).is_some()
+    Identity::for_object(infra, CLUSTER_ID).is_some()
 }
 
 /// Finds the resources of a cluster of the Go provider, as an [`Adoption`].
@@ -114,7 +114,7 @@ pub fn find(objects: &Objects<'_>, view: &View) -> Adoption {
 /// [`Identity`] in the annotation, or else the uid.
 fn identity<K: ResourceExt>(object: &K, annotation: &str) -> Option<Identity> {
     let uid = || Identity::parse(&object.uid()?);
-    Identity::of(object, annotation).or_else(uid)
+    Identity::for_object(object, annotation).or_else(uid)
 }
 
 /// Machine or cluster for which the Go provider has created a server.

@@ -10,7 +10,7 @@ use operator::events::Recorder;
 
 use load_balancing::Action;
 
-use super::observed::{Known, Observed};
+use super::observed::{Observed, References};
 use super::plan::{Plan, Step};
 use super::request::{Request, send};
 use super::subnet_pools;
@@ -54,7 +54,7 @@ impl Work<'_> {
 
     /// [`Observed`] state of the cluster in a [`View`].
     pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
-        Observed::of(view, self.cluster, &Known::of(self.object))
+        Observed::new(view, self.cluster, &References::from_object(self.object))
     }
 
     /// Last [`Observed`] state, including the effects of writes in this reconcile.

@@ -158,7 +158,7 @@ fn new_listeners(wanted: &Balancer, desired: &Desired, observed: &Observed) -> V
 fn driver(wanted: &Balancer, observed: &Observed) -> Driver {
     let known = observed.balancer().map(|known| known.provider.as_str());
     let known = known.filter(|provider| !provider.is_empty());
-    known.map_or(wanted.driver, Driver::of)
+    known.map_or(wanted.driver, Driver::from_provider)
 }
 
 fn listener(

@@ -138,7 +138,7 @@ async fn applied(
     }
     let mut wanted = None;
     if let (Some((_, spec)), Some(mark)) = (bastion_spec(&next.spec), mark) {
-        let is_new = Observed::of(&observed, Some(mark)).is_without_server();
+        let is_new = Observed::new(&observed, Some(mark)).is_without_server();
         kinds.extend(inputs::kinds(spec, is_new, false));
         let observed = work.observe(&kinds, work.age).await?;
         let of_view = |view| work.of_view(view);
@@ -147,7 +147,7 @@ async fn applied(
         let resolve = |observed: &OfCluster| resolved(work, found, observed, next, mark);
         let (mut all, observed) = in_lists_of_now(work.cloud, observed, of_view, resolve).await?;
         let is_given = all.address.as_ref().is_some_and(|it| it.given.is_some());
-        if is_given && !is_associated(&all, &Observed::of(&observed, Some(mark))) {
+        if is_given && !is_associated(&all, &Observed::new(&observed, Some(mark))) {
             // Neutron would take it from any port, so that it is looked at in a list of now.
             let now = work.observe(&[Kind::FloatingIps], Duration::ZERO).await?;
             all = resolved(work, found, &now, next, mark)?;
@@ -232,7 +232,7 @@ fn resolved(
             text,
         ));
     };
-    let seen = Observed::of(observed, Some(mark));
+    let seen = Observed::new(observed, Some(mark));
     let mut server = None;
     if seen.is_without_server() {
         let scope = Scope {

@@ -11,12 +11,12 @@ use openstack::network::{FixedIp, Port};
 use operator::client::Api;
 
 use super::desired::ControlPlaneMachine;
-use super::facts::Place;
+use super::facts::EndpointNetwork;
 use super::observed::Observed;
 use super::openstack_machines;
 use crate::context::{self, Context, Error, is_deleting, namespace};
 use crate::identity::{Identity, MACHINE_ID, Mark};
-use crate::machine::observed::{Known, Observed as OfMachine};
+use crate::machine::observed::{Observed as OfMachine, References};
 
 /// [`ControlPlaneMachine`]s with a running server, sorted by name. A Machine that is being drained still serves the
 /// API; it is left out only once its OpenStackMachine is being deleted, too.
@@ -25,7 +25,7 @@ pub(super) async fn control_plane(
     object: &OpenStackCluster,
     cluster: &Cluster,
     observed: &Observed,
-    place: &Place,
+    place: &EndpointNetwork,
 ) -> Result<Vec<ControlPlaneMachine>, Error> {
     let list = control_plane_of(&cluster.name_any());
     let machines = Api::<Machine>::namespaced(ctx.client.clone(), &namespace(object));
@@ -62,10 +62,14 @@ fn control_plane_of(cluster: &str) -> ListParams {
 pub(crate) fn running(
     machine: &OpenStackMachine,
     observed: &Observed,
-    place: &Place,
+    place: &EndpointNetwork,
 ) -> Option<ControlPlaneMachine> {
-    let mark = Mark::machine(observed.cluster, Identity::of(machine, MACHINE_ID)?);
-    let of_machine = OfMachine::of(observed.view.clone(), mark, Known::of(machine));
+    let mark = Mark::machine(observed.cluster, Identity::for_object(machine, MACHINE_ID)?);
+    let of_machine = OfMachine::new(
+        observed.view.clone(),
+        mark,
+        References::from_object(machine),
+    );
     let server = of_machine.server()?;
     if matches!(server.status.as_str(), "BUILD" | "ERROR") || server.is_deleting() {
         return None;
@@ -86,7 +90,7 @@ pub(crate) fn running(
 
 /// Address of a [`Port`] on the cluster's network: on the primary subnet, or else on the subnet of its failure domain,
 /// or else the first IPv4 address. For a cluster without network, every port qualifies.
-pub(super) fn address<'p>(port: &'p Port, place: &Place) -> Option<&'p FixedIp> {
+pub(super) fn address<'p>(port: &'p Port, place: &EndpointNetwork) -> Option<&'p FixedIp> {
     let elsewhere = |network: &String| *network != port.network_id;
     if place.network.as_ref().is_some_and(elsewhere) {
         return None;

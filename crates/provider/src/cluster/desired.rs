@@ -168,7 +168,7 @@ pub enum Driver {
 
 impl Driver {
     /// Driver of a provider.
-    pub fn of(provider: &str) -> Self {
+    pub fn from_provider(provider: &str) -> Self {
         match provider {
             "ovn" => Driver::Ovn,
             _ => Driver::Amphora,

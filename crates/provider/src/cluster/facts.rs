@@ -80,7 +80,7 @@ pub struct Facts {
 
 /// The network and subnet with the addresses of the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct EndpointNetwork {
     /// The network of the cluster, once it exists.
     pub network: Option<String>,
     /// Primary subnet, for addresses of the API and of nodes.
@@ -89,14 +89,14 @@ pub struct Place {
     pub zone_subnets: Vec<String>,
 }
 
-/// The [`Place`] of a cluster with this spec.
+/// The [`EndpointNetwork`] of a cluster with this spec.
 ///
 /// # Errors
 /// First reference to a network or subnet that is missing or ambiguous.
-pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, Problem> {
+pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<EndpointNetwork, Problem> {
     if let Some(first) = spec.managed_subnets.first() {
         let subnet = observed.subnet(Family::of_subnet(first));
-        return Ok(Place {
+        return Ok(EndpointNetwork {
             network: observed.network().map(|network| network.id.clone()),
             subnet: subnet.map(|subnet| subnet.id.clone()),
             zone_subnets: Vec::new(),
@@ -105,7 +105,7 @@ pub fn place(spec: &OpenStackClusterSpec, observed: &Observed) -> Result<Place, 
     let (network, subnets) = existing_network(spec, &observed.view)?;
     let zone_subnets = zones::all(spec, &observed.view, network.as_deref());
     let zone_subnets = zone_subnets.map_err(about(Type::NetworkReady))?;
-    Ok(Place {
+    Ok(EndpointNetwork {
         network,
         subnet: subnets.into_iter().next(),
         zone_subnets,
@@ -323,7 +323,7 @@ fn is_api_ipv6(spec: &OpenStackClusterSpec, observed: &Observed, facts: &Facts) 
     };
     let address = there.filter(|address| !address.is_empty()).or(given);
     match address {
-        Some(address) => Family::of(&address) == Family::Six,
+        Some(address) => Family::from_text(&address) == Family::Six,
         None => range.as_ref().is_some_and(is_six),
     }
 }
@@ -577,7 +577,7 @@ fn driver(observed: &Observed, provider: Option<&str>) -> Driver {
     let existing = existing.filter(|provider| !provider.is_empty());
     let providers = &observed.view.providers;
     match existing.or(provider) {
-        Some(provider) => Driver::of(provider),
+        Some(provider) => Driver::from_provider(provider),
         None if providers.iter().next().is_none() => Driver::Unknown,
         None if providers.get("ovn").is_some() => Driver::Unknown,
         None => Driver::Amphora,

@@ -57,7 +57,7 @@ impl Leftovers {
     /// Resources in `view` with the uid. A floating IP or group without room for the uid in its description belongs to
     /// a marked load balancer: on its port, or with the uid of its Service.
     #[must_use]
-    pub fn of(view: &View, uid: &str) -> Self {
+    pub fn for_uid(view: &View, uid: &str) -> Self {
         let cluster = format!("{CLUSTER_TAG}{uid}");
         let balancers = view.load_balancers.tagged(&cluster).iter();
         let balancers: Vec<_> = balancers
@@ -136,7 +136,7 @@ fn of_cluster(description: &str) -> Option<&str> {
 /// room for the uid are found through them.
 #[must_use]
 pub fn plan(observed: &Observed, uid: &str, wanted: Wanted) -> Plan {
-    let left = Leftovers::of(&observed.view, uid);
+    let left = Leftovers::for_uid(&observed.view, uid);
     let mut plan = Plan::default();
     // Which volume stays under a policy is said by the API server of the cluster alone, and that has deleted the others.
     if wanted.volumes == Volumes::Delete {
@@ -176,7 +176,7 @@ fn groups(observed: &Observed, left: &Leftovers, plan: &mut Plan) -> bool {
 fn balancers(left: &Leftovers, plan: &mut Plan) {
     for balancer in &left.balancers {
         match balancer.provisioning_status.as_str() {
-            _ if Status::of(balancer).can_be_deleted() => {
+            _ if Status::from_balancer(balancer).can_be_deleted() => {
                 plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
             }
             status => plan.waits.push(waiting(format!(

@@ -18,7 +18,7 @@ use crate::names::{Names, zone_of};
 
 /// Resources referred to by an [`OpenStackCluster`]. Of two resources with the same mark, the one referred to stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct References {
     /// Ids in status.
     pub ids: BTreeSet<String>,
     /// The host of the API endpoint.
@@ -27,9 +27,9 @@ pub struct Known {
     pub zones: BTreeMap<String, String>,
 }
 
-impl Known {
+impl References {
     /// References of an [`OpenStackCluster`].
-    pub fn of(object: &OpenStackCluster) -> Self {
+    pub fn from_object(object: &OpenStackCluster) -> Self {
         let status = object.status.clone().unwrap_or_default();
         let network = status.network;
         let subnets = network.iter().flat_map(|network| &network.subnets);
@@ -85,7 +85,7 @@ pub struct Observed {
     pub volumes: Vec<Arc<Volume>>,
     /// Server groups of roles.
     pub server_groups: Vec<Arc<ServerGroup>>,
-    /// Availability zones in the status, see [`Known::zones`].
+    /// Availability zones in the status, see [`References::zones`].
     pub zones: BTreeMap<String, String>,
     /// The whole view.
     pub view: Arc<View>,
@@ -93,13 +93,13 @@ pub struct Observed {
 
 impl Observed {
     /// State of a cluster in a [`View`]; `known` has the references of its object.
-    pub fn of(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
+    pub fn new(view: Arc<View>, cluster: Identity, known: &References) -> Self {
         let mut observed = Self::marked(view, cluster, known);
         observed.sort(known);
         observed
     }
 
-    fn marked(view: Arc<View>, cluster: Identity, known: &Known) -> Self {
+    fn marked(view: Arc<View>, cluster: Identity, known: &References) -> Self {
         let ours = Ours {
             cluster,
             text: cluster.to_string(),
@@ -134,7 +134,7 @@ impl Observed {
         }
     }
 
-    fn sort(&mut self, known: &Known) {
+    fn sort(&mut self, known: &References) {
         let unnamed = |id: &str| !known.ids.contains(id);
         let in_use: BTreeSet<_> = self
             .ports
@@ -183,9 +183,9 @@ impl Observed {
     /// [`Subnet`] of a family created for the cluster.
     pub fn subnet(&self, family: Family) -> Option<&Arc<Subnet>> {
         let network = self.network()?;
-        self.subnets
-            .iter()
-            .find(|subnet| subnet.network_id == network.id && Family::of(&subnet.cidr) == family)
+        self.subnets.iter().find(|subnet| {
+            subnet.network_id == network.id && Family::from_text(&subnet.cidr) == family
+        })
     }
 
     /// [`Router`] created for the cluster.
@@ -310,7 +310,7 @@ impl Observed {
 
     /// [`Identity`] of the other cluster for which a resource was created, if any.
     pub fn other<T: Resource>(&self, item: &T) -> Option<Identity> {
-        let mark = Mark::of(item)?;
+        let mark = Mark::from_item(item)?;
         (mark.cluster != self.cluster).then_some(mark.cluster)
     }
 
@@ -334,7 +334,7 @@ impl Observed {
 fn has_twins(subnets: &[Arc<Subnet>]) -> bool {
     let places = subnets
         .iter()
-        .map(|subnet| (&subnet.network_id, Family::of(&subnet.cidr)));
+        .map(|subnet| (&subnet.network_id, Family::from_text(&subnet.cidr)));
     places.collect::<BTreeSet<_>>().len() < subnets.len()
 }
 

@@ -474,7 +474,7 @@ fn balancer(desired: &Desired, observed: &Observed, plan: &mut Plan) {
         return;
     };
     let name = &known.name;
-    match Status::of(known) {
+    match Status::from_balancer(known) {
         Status::Active => {}
         Status::Error => {
             plan.waits.push(Wait {
@@ -514,7 +514,9 @@ fn members(desired: &Desired, observed: &Observed, plan: &mut Plan) {
 /// Adds the next [`Step`] of the load balancer if among `these`. One change at a time, since each change makes the load
 /// balancer PENDING_UPDATE.
 fn change(desired: &Desired, observed: &Observed, plan: &mut Plan, these: impl Fn(Action) -> bool) {
-    let known = observed.balancer().map(|known| Status::of(known));
+    let known = observed
+        .balancer()
+        .map(|known| Status::from_balancer(known));
     if known != Some(Status::Active) {
         return;
     }

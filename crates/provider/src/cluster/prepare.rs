@@ -42,7 +42,7 @@ pub(super) async fn prepare(
     object: &OpenStackCluster,
 ) -> Result<OpenStackCluster, Error> {
     let claims = &ctx.claims.clusters;
-    if let Some(id) = Identity::of(object, CLUSTER_ID) {
+    if let Some(id) = Identity::for_object(object, CLUSTER_ID) {
         claims.sole(object, id)?;
         return kept::store(ctx, object, id, recorded).await;
     }

@@ -150,7 +150,7 @@ async fn take_down(
     object: &OpenStackCluster,
     cluster: Option<&Cluster>,
 ) -> Result<Option<String>, Error> {
-    let Some(id) = Identity::of(object, CLUSTER_ID) else {
+    let Some(id) = Identity::for_object(object, CLUSTER_ID) else {
         return Ok(None);
     };
     let inner = inner(ctx, object, cluster).await?;
@@ -184,7 +184,8 @@ async fn take_down(
     }
     // The view can be out of date: before the finalizer is removed, the cloud is read again.
     let now = work.observe(work.kinds, Duration::ZERO).await?;
-    let is_gone = |(uid, wanted): &(String, Wanted)| Leftovers::of(&now.view, uid).is_gone(*wanted);
+    let is_gone =
+        |(uid, wanted): &(String, Wanted)| Leftovers::for_uid(&now.view, uid).is_gone(*wanted);
     let is_empty = now.is_empty() && inner.as_ref().is_none_or(is_gone);
     let again = "something that carries the cluster's mark appeared again";
     Ok((!is_empty).then(|| again.to_owned()))
@@ -203,7 +204,7 @@ async fn inner(
     let Some(cluster) = cluster.filter(|it| context::is_deleting(*it)) else {
         return Ok(None);
     };
-    let wanted = Wanted::of(cluster)
+    let wanted = Wanted::from_cluster(cluster)
         .map_err(|message| Problem::new(Type::Deleting, Reason::InvalidClusterSpec, message))?;
     if wanted.is_nothing() {
         return Ok(None);

@@ -61,7 +61,7 @@ pub(super) fn resolved(
             zone: zone.clone(),
             network: network.to_owned(),
             subnet: subnet.id.clone(),
-            family: Family::of(&subnet.cidr),
+            family: Family::from_text(&subnet.cidr),
             is_placed: driver != Driver::Ovn,
         });
     }

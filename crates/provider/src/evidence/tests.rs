@@ -40,7 +40,7 @@ fn network(id: &str, description: String) -> View {
         ..Default::default()
     };
     View {
-        networks: Arc::new(Table::of([network])),
+        networks: Arc::new(Table::from_items([network])),
         ..View::default()
     }
 }
@@ -89,7 +89,7 @@ fn its_machines_and_the_floating_ip_of_its_endpoint_tell_the_identity_of_a_clust
     let endpoint = json!({"controlPlaneEndpoint": {"host": "192.0.2.1", "port": 6443}});
     let object = cluster(endpoint, Value::Null);
     let ip = |description: String| View {
-        floating_ips: Arc::new(Table::of([FloatingIp {
+        floating_ips: Arc::new(Table::from_items([FloatingIp {
             id: "fip".into(),
             floating_ip_address: "192.0.2.1".into(),
             description,
@@ -121,7 +121,7 @@ fn a_cluster_whose_resources_carry_no_identity_or_several_waits() {
     waits(&[], &View::default());
     let (one, two) = (Identity::new(), Identity::new());
     let mut view = network("net", Mark::cluster(one).description("x"));
-    view.routers = Arc::new(Table::of([Router {
+    view.routers = Arc::new(Table::from_items([Router {
         id: "router".into(),
         description: Mark::cluster(two).description(OF_DEMO),
         ..Default::default()
@@ -169,13 +169,13 @@ fn recorded(provider_id: Option<&str>, ports: &[&str]) -> OpenStackMachine {
 fn its_server_or_its_ports_tell_the_identity_of_a_machine() {
     let mark = Mark::machine(Identity::new(), Identity::new());
     let named = |name: &str, tags: Vec<String>, description: String| View {
-        servers: Arc::new(Table::of([Server {
+        servers: Arc::new(Table::from_items([Server {
             id: "s".into(),
             name: name.into(),
             tags,
             ..Default::default()
         }])),
-        ports: Arc::new(Table::of([Port {
+        ports: Arc::new(Table::from_items([Port {
             id: "p".into(),
             name: format!("{name}-0"),
             device_id: "s".into(),

@@ -6,7 +6,7 @@ use openstack::View;
 
 use super::desired::port_name;
 use super::facts::ports;
-use super::observed::Known;
+use super::observed::References;
 use crate::evidence::Evidence;
 use crate::identity::Mark;
 
@@ -15,7 +15,7 @@ impl Evidence {
     /// or of the server.
     pub(crate) fn of_machine(object: &OpenStackMachine, view: &View) -> Self {
         let mut evidence = Self::default();
-        let known = Known::of(object);
+        let known = References::from_object(object);
         let name = object.name_any();
         let of_machine = |mark: &Mark| mark.machine.is_some() && !mark.is_of_bastion();
         if let Some(id) = known.server() {

@@ -46,7 +46,7 @@ pub(crate) struct Failed {
 
 impl Failed {
     /// Record; an empty one if unreadable.
-    pub(crate) fn of(object: &OpenStackMachine) -> Self {
+    pub(crate) fn from_object(object: &OpenStackMachine) -> Self {
         let text = object.annotations().get(FAILED_SERVERS_ANNOTATION);
         let text = text.filter(|text| text.len() < 1024);
         text.and_then(|text| serde_json::from_str(text).ok())
@@ -74,7 +74,7 @@ impl Failed {
     /// the next flavor. `None` without a list of flavors.
     pub(crate) fn refused(object: &OpenStackMachine, zone: Option<String>) -> Option<Self> {
         listed(object, RETRY_FLAVORS_ANNOTATION).next()?;
-        let known = Self::of(object);
+        let known = Self::from_object(object);
         let place = known.place.saturating_add(zones(object, zone).len());
         Some(Self { place, ..known })
     }
@@ -88,7 +88,7 @@ impl Failed {
 
 /// Zone and flavor of the next server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     /// The zone.
     pub(crate) zone: Option<String>,
     /// Field with the zone, for messages.
@@ -97,10 +97,10 @@ pub(crate) struct Place {
     flavor: Option<String>,
 }
 
-impl Place {
+impl Placement {
     /// Place of the next server of a machine with the failure domain `zone`: first all zones, then all zones with the
     /// next flavor, and so on, and then all again.
-    pub(crate) fn of(object: &OpenStackMachine, zone: Option<String>, failed: &Failed) -> Self {
+    pub(crate) fn new(object: &OpenStackMachine, zone: Option<String>, failed: &Failed) -> Self {
         let (zones, mut flavors) = (zones(object, zone), vec![None]);
         flavors.extend(listed(object, RETRY_FLAVORS_ANNOTATION).map(Some));
         let of = |index: usize, count: usize| index.checked_rem(count).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::identity::Mark;
 /// Recorded server and ports of a machine: ids in status, and providerID, which unlike status survives a move to
 /// another management cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct References {
     /// Id in providerID, set once the server has been running.
     pub provider_id: Option<String>,
     /// The server id in status.
@@ -24,9 +24,9 @@ pub struct Known {
     pub ports: Vec<String>,
 }
 
-impl Known {
+impl References {
     /// Records in an [`OpenStackMachine`].
-    pub fn of(object: &OpenStackMachine) -> Self {
+    pub fn from_object(object: &OpenStackMachine) -> Self {
         let status = object.status.as_ref();
         let provider_id = object.spec.provider_id.as_deref();
         let id = provider_id
@@ -36,7 +36,7 @@ impl Known {
         let ports = created.iter().flat_map(|created| &created.ports);
         let provider_id = id.map(|(_, id)| id.to_owned()).filter(|id| !id.is_empty());
         // A server that was recorded as failed is replaced, and its absence means nothing.
-        let failed = Failed::of(object);
+        let failed = Failed::from_object(object);
         let is_in_use = |id: &String| !id.is_empty() && (provider_id.is_some() || !failed.is(id));
         Self {
             instance_id: status
@@ -58,8 +58,8 @@ impl Known {
 pub struct Observed {
     /// [`Mark`] of the machine.
     pub mark: Mark,
-    /// [`Known`] server and ports, from the records.
-    pub known: Known,
+    /// [`References`] server and ports, from the records.
+    pub known: References,
     /// [`Server`]s, the one to keep first.
     pub servers: Vec<Arc<Server>>,
     /// Recorded [`Server`], if not provably this machine's: its tags are missing, or another machine's.
@@ -74,7 +74,7 @@ pub struct Observed {
 
 impl Observed {
     /// State in a [`View`] of the machine with a [`Mark`].
-    pub fn of(view: Arc<View>, mark: Mark, known: Known) -> Self {
+    pub fn new(view: Arc<View>, mark: Mark, known: References) -> Self {
         // Compared as text without parsing, since this runs over every port of the project.
         let suffix = mark.suffix();
         let described = |description: &str| description.ends_with(&suffix);
@@ -195,7 +195,7 @@ impl Observed {
 
 /// Sort key of the servers of a machine, the one to keep first: the one in providerID, then a running one, then the one
 /// in status. A server in ERROR is kept only without another.
-fn rank(server: &Server, known: &Known) -> (bool, bool, bool, bool) {
+fn rank(server: &Server, known: &References) -> (bool, bool, bool, bool) {
     let is = |id: &Option<String>| id.as_deref() == Some(server.id.as_str());
     let fails = server.status == "ERROR" || server.is_deleting();
     let not_in_status = !is(&known.instance_id);

@@ -317,7 +317,7 @@ fn ports(observed: &Observed, steps: &mut Vec<Step>) {
     {
         for sub in &trunk.sub_ports {
             let known = observed.view.ports.get(&sub.port_id);
-            if known.is_some_and(|port| Mark::of(&**port).is_none()) {
+            if known.is_some_and(|port| Mark::from_item(&**port).is_none()) {
                 subports.push(sub.port_id.clone());
             }
         }

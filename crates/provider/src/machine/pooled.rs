@@ -204,7 +204,7 @@ impl Given {
         let Some(ip) = found(view, address) else {
             return no("of the pool is not in the project of the server".to_owned());
         };
-        if let Some(mark) = Mark::of(&**ip) {
+        if let Some(mark) = Mark::from_item(&**ip) {
             return no(format!(
                 "was created for the cluster with identity {}",
                 mark.cluster

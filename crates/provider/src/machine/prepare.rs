@@ -83,7 +83,8 @@ pub(super) async fn mark(
     around: &Surroundings,
 ) -> Result<Option<Mark>, Error> {
     let infra = around.openstack_cluster.as_ref();
-    let belongs_to = infra.and_then(|infra| Some((infra, Identity::of(infra, CLUSTER_ID)?)));
+    let belongs_to =
+        infra.and_then(|infra| Some((infra, Identity::for_object(infra, CLUSTER_ID)?)));
     if let Some(mark) = proven(&ctx.claims, object, belongs_to)? {
         return Ok(Some(mark));
     }
@@ -108,8 +109,8 @@ pub(crate) fn proven(
     object: &OpenStackMachine,
     belongs_to: Option<(&OpenStackCluster, Identity)>,
 ) -> Result<Option<Mark>, Error> {
-    let id = Identity::of(object, MACHINE_ID);
-    let recorded = Identity::of(object, CLUSTER_ID);
+    let id = Identity::for_object(object, MACHINE_ID);
+    let recorded = Identity::for_object(object, CLUSTER_ID);
     let Some((infra, cluster)) = belongs_to else {
         return match id.or(recorded) {
             None => Ok(None),

@@ -15,7 +15,7 @@ use openstack::Kind;
 use openstack::compute::Server;
 use operator::patch;
 
-use super::failed::{FAILED_SERVERS_ANNOTATION, Failed, Place, is_without_room};
+use super::failed::{FAILED_SERVERS_ANNOTATION, Failed, Placement, is_without_room};
 use super::observed::Observed;
 use super::plan::{self, Plan, Step};
 use super::status;
@@ -36,7 +36,7 @@ pub(super) async fn retry(
     if let Some(left) = unexplained(work, next, server) {
         return Ok(Some(Action::requeue(left)));
     }
-    let known = Failed::of(next);
+    let known = Failed::from_object(next);
     let leaves = known.is(&server.id) && server.is_deleting();
     let is_to_go =
         leaves || (is_without_room(next, server) && is_untouched(work, &server.id).await);
@@ -44,7 +44,7 @@ pub(super) async fn retry(
         return Ok(None);
     }
     let failed = known.with(&server.id);
-    let place = Place::of(next, zone, &failed);
+    let place = Placement::new(next, zone, &failed);
     let since = work.ctx.failures.since(&server.id);
     report(work, next, server, &failed, &place).await;
     let left = failed.pause().saturating_sub(since);
@@ -110,7 +110,7 @@ async fn report(
     next: &mut OpenStackMachine,
     server: &Server,
     failed: &Failed,
-    place: &Place,
+    place: &Placement,
 ) {
     let (instance, now) = (next.status.get_or_insert_default(), work.ctx.now());
     instance.instance_id = Some(server.id.clone());

@@ -18,7 +18,10 @@ pub(super) struct Surroundings {
 }
 
 impl Surroundings {
-    pub(super) async fn of(ctx: &Context, object: &OpenStackMachine) -> Result<Self, Error> {
+    pub(super) async fn for_object(
+        ctx: &Context,
+        object: &OpenStackMachine,
+    ) -> Result<Self, Error> {
         let machine = context::owner_machine(&ctx.client, object).await?;
         let cluster = match &machine {
             Some(machine) => {
@@ -104,7 +107,7 @@ impl Surroundings {
             let text = "waiting for the network and the load balancer";
             return Err((Reason::WaitingForClusterInfrastructure, text));
         };
-        let Some(cluster_id) = Identity::of(infra, CLUSTER_ID) else {
+        let Some(cluster_id) = Identity::for_object(infra, CLUSTER_ID) else {
             let text = "waiting for the OpenStackCluster to get its identity";
             return Err((Reason::WaitingForClusterInfrastructure, text));
         };

@@ -8,7 +8,7 @@ use kube::runtime::controller::Action;
 use openstack::Kind;
 use operator::finalizer;
 
-use super::failed::{Failed, Place};
+use super::failed::{Failed, Placement};
 use super::inputs::{cloud, kinds};
 use super::observed::Observed;
 use super::surroundings::Surroundings;
@@ -55,7 +55,7 @@ async fn take_down(
     };
     let infra = around.openstack_cluster.as_ref();
     let cloud = cloud(ctx, object, infra).await?;
-    let place = Place::of(object, None, &Failed::default());
+    let place = Placement::new(object, None, &Failed::default());
     let work = Work::new(ctx, object, (&object.spec, &place), &cloud, mark, false);
     let alive = infra.is_some_and(|infra| !is_deleting(infra));
     // Without its Cluster, nothing changes the members of a load balancer.

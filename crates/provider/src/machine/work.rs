@@ -11,8 +11,8 @@ use kube::Resource;
 use openstack::{Cloud, Kind, View};
 use operator::retry::When;
 
-use super::failed::Place;
-use super::observed::{Known, Observed};
+use super::failed::Placement;
+use super::observed::{Observed, References};
 use super::plan::{self, Request, Step};
 use super::pooled::Given;
 use crate::context::{self, Context, Error};
@@ -36,7 +36,7 @@ impl<'a> Work<'a> {
     pub(super) fn new(
         ctx: &'a Context,
         object: &'a OpenStackMachine,
-        (spec, place): (&'a OpenStackMachineSpec, &Place),
+        (spec, place): (&'a OpenStackMachineSpec, &Placement),
         cloud: &'a Cloud,
         mark: Mark,
         is_silent: bool,
@@ -52,7 +52,7 @@ impl<'a> Work<'a> {
                 spec,
                 cloud,
                 mark,
-                before: Known::of(object),
+                before: References::from_object(object),
                 failure_domain: place.zone.clone(),
                 zone_field: place.zone_field,
                 flavor_field: place.flavor_field(),
@@ -85,8 +85,8 @@ pub(crate) struct ServerWork<'a> {
     pub(crate) spec: &'a OpenStackMachineSpec,
     pub(crate) cloud: &'a Cloud,
     pub(crate) mark: Mark,
-    /// [`Known`] server and ports before this reconcile.
-    pub(crate) before: Known,
+    /// [`References`] server and ports before this reconcile.
+    pub(crate) before: References,
     /// Requested zone.
     pub(crate) failure_domain: Option<String>,
     /// Field with the zone.
@@ -107,7 +107,7 @@ impl ServerWork<'_> {
 
     /// [`Observed`] state of the machine in a [`View`].
     pub(crate) fn of_view(&self, view: Arc<View>) -> Observed {
-        Observed::of(view, self.mark, self.before.clone())
+        Observed::new(view, self.mark, self.before.clone())
     }
 
     pub(crate) fn known(&self) -> Observed {

@@ -99,7 +99,7 @@ pub fn unusable(address: &str, wanted: &Wanted, observed: &Observed) -> Option<S
         return Some(format!("the project has no floating IP {address}"));
     };
     let pool = Identity::of_pool(&**ip).filter(|id| *id != wanted.id);
-    let other = match (Mark::of(&**ip), pool) {
+    let other = match (Mark::from_item(&**ip), pool) {
         (Some(mark), _) => format!("for the cluster with identity {}", mark.cluster),
         (None, Some(id)) => format!("by the pool with identity {id}"),
         (None, None) => return None,

@@ -112,14 +112,14 @@ impl Work<'_> {
             let objects = self.objects().await?;
             let view = self.view(&[Kind::FloatingIps], age).await?;
             let observed = objects.with(&view);
-            let mut outcome = Outcome::of(wanted, observed, objects);
+            let mut outcome = Outcome::new(wanted, observed, objects);
             let is_doubtful =
                 round == 0 && outcome.plan.allocates_beside(wanted, &outcome.observed);
             if is_doubtful || outcome.plan.needs_now(&fresh) {
                 // Somebody else may use one of them.
                 let now = self.view(&[Kind::FloatingIps], Duration::ZERO).await?;
                 let observed = outcome.objects.with(&now);
-                outcome = Outcome::of(wanted, observed, outcome.objects);
+                outcome = Outcome::new(wanted, observed, outcome.objects);
             }
             if outcome.plan.steps.is_empty() || round == ROUNDS {
                 return Ok(outcome);
@@ -295,7 +295,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    fn of(wanted: &Wanted, observed: Observed, objects: Objects) -> Self {
+    fn new(wanted: &Wanted, observed: Observed, objects: Objects) -> Self {
         let plan = plan::plan(wanted, &observed);
         Self {
             observed,

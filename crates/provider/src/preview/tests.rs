@@ -46,11 +46,11 @@ fn view(servers: Vec<Server>) -> Arc<View> {
         },
     );
     Arc::new(View {
-        flavors: Arc::new(Table::of([flavor("small", 1), flavor("large", 8)])),
-        zones: Arc::new(Table::of([zone("az1"), zone("az2")])),
-        images: Arc::new(Table::of([image])),
-        networks: Arc::new(Table::of([network])),
-        servers: Arc::new(Table::of(servers)),
+        flavors: Arc::new(Table::from_items([flavor("small", 1), flavor("large", 8)])),
+        zones: Arc::new(Table::from_items([zone("az1"), zone("az2")])),
+        images: Arc::new(Table::from_items([image])),
+        networks: Arc::new(Table::from_items([network])),
+        servers: Arc::new(Table::from_items(servers)),
         ..View::default()
     })
 }
@@ -143,10 +143,10 @@ fn with_bastion(spec: &serde_json::Value) -> Vec<String> {
         ..Default::default()
     };
     let view = Arc::new(View {
-        floating_ips: Arc::new(Table::of([ip])),
+        floating_ips: Arc::new(Table::from_items([ip])),
         ..View::clone(&view(vec![server]))
     });
-    let at = Place {
+    let at = ClusterObjects {
         cluster: &cluster,
         infra: &infra(spec),
         control_plane: &[],

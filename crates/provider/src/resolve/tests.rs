@@ -36,14 +36,14 @@ fn view() -> View {
         ..Default::default()
     };
     View {
-        networks: Arc::new(Table::of([
+        networks: Arc::new(Table::from_items([
             net("1", "a", &["x"]),
             net("2", "a", &[]),
             net("3", "b", &[]),
         ])),
-        subnets: Arc::new(Table::of([sub("s1", "1"), sub("s2", "2")])),
-        flavors: Arc::new(Table::of([flavor("m1.small"), flavor("m1.tiny")])),
-        images: Arc::new(Table::of([
+        subnets: Arc::new(Table::from_items([sub("s1", "1"), sub("s2", "2")])),
+        flavors: Arc::new(Table::from_items([flavor("m1.small"), flavor("m1.tiny")])),
+        images: Arc::new(Table::from_items([
             image("i1", "ubuntu"),
             image("i2", "ubuntu"),
             image("i3", "flatcar"),

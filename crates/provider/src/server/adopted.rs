@@ -20,7 +20,7 @@ use crate::{cluster, machine};
 pub(super) fn goes(object: &OpenStackServer) -> bool {
     is_deleting(object)
         && owner(object).is_some()
-        && Identity::of(object, CLUSTER_ID).is_some()
+        && Identity::for_object(object, CLUSTER_ID).is_some()
         && finalizer::has(object, SERVER_FINALIZER)
 }
 

@@ -52,7 +52,8 @@ impl Alone for OpenStackServer {
     }
 
     fn refused(&self) -> Option<Problem> {
-        let is_of_bastion = Identity::of(self, MACHINE_ID).is_some_and(Identity::is_of_bastion);
+        let is_of_bastion =
+            Identity::for_object(self, MACHINE_ID).is_some_and(Identity::is_of_bastion);
         let of_bastion = || is_of_bastion.then(|| unknown("has the identity of a bastion"));
         of_another_provider(self).or_else(of_bastion)
     }
@@ -89,7 +90,7 @@ impl Alone for OpenStackServer {
 fn of_another_provider(object: &OpenStackServer) -> Option<Problem> {
     let owner = owner(object)?;
     let (kind, name) = (&owner.kind, &owner.name);
-    let text = match Identity::of(object, CLUSTER_ID) {
+    let text = match Identity::for_object(object, CLUSTER_ID) {
         Some(_) => format!("the server is that of {kind} {name}, with which this object goes"),
         None => {
             format!("another provider has created this for {kind} {name}: it is left alone")

@@ -15,7 +15,7 @@ fn view() -> View {
         ..Default::default()
     };
     View {
-        subnets: Arc::new(Table::of([
+        subnets: Arc::new(Table::from_items([
             subnet("a", "net", "10.1.0.0/24"),
             subnet("a6", "net", "fd00:1::/64"),
             subnet("b", "net", "10.2.0.0/24"),

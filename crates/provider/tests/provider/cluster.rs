@@ -4,7 +4,7 @@ use api::infra::v1beta2::OpenStackCluster;
 use openstack::Service;
 use openstack::loadbalancer::LoadBalancing;
 use serde_json::json;
-use simulator::world::Listener;
+use simulator::data_plane::Listener;
 
 use crate::world::{MINUTE, World, eventually};
 

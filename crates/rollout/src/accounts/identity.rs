@@ -18,7 +18,7 @@ pub(super) struct Keystone<'a> {
 }
 
 impl<'a> Keystone<'a> {
-    pub(super) fn of(port: Port<'a>, identity: &'a Identity) -> Self {
+    pub(super) fn new(port: Port<'a>, identity: &'a Identity) -> Self {
         Self {
             port,
             identity,

@@ -27,7 +27,7 @@ pub(super) struct Apis<'a> {
 }
 
 impl<'a> Apis<'a> {
-    pub(super) fn of(look: &'a Look<'a>, token: Token) -> Self {
+    pub(super) fn new(look: &'a Look<'a>, token: Token) -> Self {
         Self { look, token }
     }
 

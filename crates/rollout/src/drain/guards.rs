@@ -1,7 +1,7 @@
 //! Writes of guards.
 
 use api::openstack::v1alpha1::OpenStack;
-use deployer::Held;
+use deployer::Credentials;
 use deployer::drain::{self, GuardWrite, Verb};
 use kube::api::{
     ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
@@ -72,7 +72,7 @@ pub(crate) async fn left(
     let recorded = object.status.as_ref().and_then(|it| it.uid.clone());
     let name = object.name_any();
     let uid = recorded.unwrap_or_else(|| {
-        let held = Held::complete(&name, &seen.objects, rand::random);
+        let held = Credentials::complete(&name, &seen.objects, rand::random);
         held.uid().to_owned()
     });
     let nodes = seen.nodes.as_deref().unwrap_or_default();

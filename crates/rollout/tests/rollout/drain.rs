@@ -165,7 +165,7 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn a_hundred_servers_leave_a_cordoned_node_within_a_minute_and_then_its_guard_may_go() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let counter = Counter::default();
     let _controller = start(counter.of(&world.management.client));
     world.guests(json!({})).await;
@@ -217,7 +217,7 @@ async fn a_hundred_servers_leave_a_cordoned_node_within_a_minute_and_then_its_gu
 
 #[tokio::test(start_paused = true)]
 async fn servers_that_cannot_move_are_told_with_the_reason_and_hold_the_guard() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
     world.guests(json!({})).await;
     world.put_servers("node-0", 2);
@@ -254,7 +254,7 @@ async fn servers_that_cannot_move_are_told_with_the_reason_and_hold_the_guard() 
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_somebody_has_disabled_is_drained_and_stays_disabled() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
     world.guests(json!({})).await;
     world.put_servers("node-0", 3);
@@ -280,7 +280,7 @@ async fn a_service_that_somebody_has_disabled_is_drained_and_stays_disabled() {
 #[tokio::test(start_paused = true)]
 async fn in_mode_wait_servers_stay_until_somebody_moves_them_and_in_mode_ignore_nothing_is_guarded()
 {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
     world.guests(json!({"mode": "Wait"})).await;
     world.put_servers("node-0", 1);
@@ -306,7 +306,7 @@ async fn in_mode_wait_servers_stay_until_somebody_moves_them_and_in_mode_ignore_
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_write_a_node_is_drained_and_serves_again() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let controller = world.controller();
     world.guests(json!({"atOnce": 2})).await;
     drop(controller);
@@ -344,7 +344,7 @@ async fn killed_at_every_write_a_node_is_drained_and_serves_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_whose_build_had_begun_before_the_cordon_holds_the_guard() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
     world.guests(json!({})).await;
     world.cordon("node-0", true).await;
@@ -362,7 +362,7 @@ async fn a_server_whose_build_had_begun_before_the_cordon_holds_the_guard() {
 
 #[tokio::test(start_paused = true)]
 async fn of_a_node_that_is_gone_nothing_is_left_once_its_servers_are_away() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let controller = world.controller();
     world.guests(json!({})).await;
     world.put_servers("node-0", 2);
@@ -410,7 +410,7 @@ async fn of_a_node_that_is_gone_nothing_is_left_once_its_servers_are_away() {
 
 #[tokio::test(start_paused = true)]
 async fn with_the_cloud_its_guards_go() {
-    let world = World::of(&["node-0", "node-1"]).await;
+    let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
     world.guests(json!({})).await;
     world.delete(true).await;

@@ -36,11 +36,11 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn open() -> Self {
-        Self::of(&["node-0"]).await
+        Self::from_names(&["node-0"]).await
     }
 
     /// A management cluster with these nodes.
-    pub(crate) async fn of(names: &[&str]) -> Self {
+    pub(crate) async fn from_names(names: &[&str]) -> Self {
         let faults = Faults::default();
         let programs = Programs::new(&faults);
         let kubelet = Some(Arc::new(programs.clone()) as Arc<dyn Kubelet>);
@@ -221,10 +221,17 @@ impl World {
         (graph, objects)
     }
 
-    async fn desired(&self) -> (deployer::Cloud, deployer::Held, deployer::Graph, Vec<Value>) {
+    async fn desired(
+        &self,
+    ) -> (
+        deployer::Cloud,
+        deployer::Credentials,
+        deployer::Graph,
+        Vec<Value>,
+    ) {
         let document = serde_json::to_value(self.cloud().await).unwrap();
         let (parameters, _) = deployer::Parameters::read(&document).unwrap();
-        let cloud = deployer::Cloud::of(&document, parameters).unwrap();
+        let cloud = deployer::Cloud::new(&document, parameters).unwrap();
         let mut objects = Vec::new();
         for kind in ObjectKind::ALL {
             for mut object in self.list(kind.group(), kind.name()).await {
@@ -233,7 +240,7 @@ impl World {
                 objects.push(object);
             }
         }
-        let held = deployer::Held::complete(&cloud.name, &objects, || 0);
+        let held = deployer::Credentials::complete(&cloud.name, &objects, || 0);
         let graph = deployer::desired(&cloud, &held);
         (cloud, held, graph, objects)
     }

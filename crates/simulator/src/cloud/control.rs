@@ -14,11 +14,11 @@ use super::call::{Answer, Reply};
 use super::dispatch::Incoming;
 use super::document;
 use super::fault::Fault;
-use super::identity::{Consent, Known};
+use super::identity::{Consent, OidcAccounts};
 use super::injection::Rule;
 use super::kind::Kind;
 use super::settings::{Changeable, GuestFaultRule, ServerFault, VolumeFault};
-use crate::world::GuestFault;
+use crate::data_plane::GuestFault;
 
 /// Keys that a posted fault rule may have.
 const RULE_KEYS: [&str; 14] = [
@@ -152,7 +152,7 @@ pub(crate) fn answer(cloud: &Cloud, incoming: &Incoming<'_>, body: &[u8]) -> Ans
             }
         }
         ("POST", ["oidc"]) => {
-            let known: Known = serde_json::from_slice(body)
+            let known: OidcAccounts = serde_json::from_slice(body)
                 .map_err(|error| Fault::bad(format!("the provider is malformed: {error}")))?;
             inner.settings.oidc.lock().set(known);
             Ok(Reply::empty(204))

@@ -196,7 +196,7 @@ async fn openstack(cloud: &Cloud, base: &Base, incoming: &Incoming<'_>, body: Bo
     if before.is_none() {
         let body = read(body, limit(service)).await;
         outcome = match (route, body) {
-            (_, None) => Outcome::of(Err(Fault::new(
+            (_, None) => Outcome::from_reply(Err(Fault::new(
                 413,
                 "RequestTooLarge",
                 "Request is too large.",
@@ -207,7 +207,7 @@ async fn openstack(cloud: &Cloud, base: &Base, incoming: &Incoming<'_>, body: Bo
                 } else {
                     Vec::new()
                 },
-                ..Outcome::of(no_route(cloud, incoming))
+                ..Outcome::from_reply(no_route(cloud, incoming))
             },
             (Some(route), Some(body)) => run(cloud, base, incoming, route, parameters, body),
         };
@@ -271,12 +271,12 @@ struct Outcome {
 
 impl Default for Outcome {
     fn default() -> Self {
-        Self::of(Ok(Reply::empty(200)))
+        Self::from_reply(Ok(Reply::empty(200)))
     }
 }
 
 impl Outcome {
-    fn of(reply: Answer) -> Self {
+    fn from_reply(reply: Answer) -> Self {
         Self {
             reply,
             project_id: String::new(),

@@ -29,7 +29,7 @@ pub(crate) use self::catalog::seed as seed_catalog;
 pub(crate) use self::directory::{project_doc, role_doc, user_doc};
 #[cfg(test)]
 pub(crate) use self::factors::code;
-pub(crate) use self::oidc::{Consent, Known, Provider, ROOT as OIDC};
+pub(crate) use self::oidc::{Consent, OidcAccounts, Provider, ROOT as OIDC};
 pub(crate) use self::tokens::hashed;
 pub(crate) use self::validation::{authenticate, project_of};
 

@@ -84,7 +84,7 @@ impl Cloud {
     }
 }
 
-/// Returns the number of boots of a server, as in its [`Instance`](crate::world::Instance).
+/// Returns the number of boots of a server, as in its [`Instance`](crate::data_plane::Instance).
 fn boots(state: &State, server: &str) -> Option<u64> {
     let doc = state.get(Kind::Server, server)?;
     Some(doc.number("_boot").unsigned_abs())

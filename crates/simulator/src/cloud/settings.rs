@@ -136,7 +136,7 @@ pub(crate) struct GuestFaultRule {
     /// Empty matches every server.
     #[serde(default)]
     pub(crate) name_prefix: String,
-    /// See [`crate::world::GuestFault`].
+    /// See [`crate::data_plane::GuestFault`].
     pub(crate) fault: String,
     /// Number of servers.
     pub(crate) count: u64,

@@ -13,10 +13,10 @@ use super::document::{Doc, Fields};
 use super::kind::Kind;
 use super::network;
 use super::state::State;
-use crate::world::{Forward, Instance, Listener, Member, Reach, World};
+use crate::data_plane::{DataPlane, Forward, Instance, Listener, Member, Reach};
 
-/// Returns the [`World`] for guests. Unchanged parts are shared with `before`.
-pub(crate) fn world(state: &State, before: &World) -> World {
+/// Returns the [`DataPlane`] for guests. Unchanged parts are shared with `before`.
+pub(crate) fn world(state: &State, before: &DataPlane) -> DataPlane {
     let mut addresses: Vec<Forward> = state
         .all(Kind::FloatingIp)
         .filter_map(|doc| forward(state, doc))
@@ -33,7 +33,7 @@ pub(crate) fn world(state: &State, before: &World) -> World {
         .filter(|doc| doc.text("status") != "BUILD" && doc.text("status") != "ERROR")
         .map(|doc| instance(state, doc, before))
         .collect();
-    World {
+    DataPlane {
         instances,
         addresses,
         listeners,
@@ -58,7 +58,7 @@ pub(crate) fn resources(state: &State) -> BTreeMap<String, BTreeMap<String, usiz
     out
 }
 
-fn instance(state: &State, doc: &Doc, before: &World) -> Instance {
+fn instance(state: &State, doc: &Doc, before: &DataPlane) -> Instance {
     let id = doc.text("id");
     let ports = network::of_device(state, id);
     let metadata = doc.get("metadata").and_then(Value::as_object);
@@ -87,7 +87,7 @@ fn instance(state: &State, doc: &Doc, before: &World) -> Instance {
 }
 
 /// Returns the decoded user data. User data of a server never change, so they are decoded once.
-fn user_data(doc: &Doc, before: &World) -> Option<Bytes> {
+fn user_data(doc: &Doc, before: &DataPlane) -> Option<Bytes> {
     let id = doc.text("id");
     let known = before
         .instances

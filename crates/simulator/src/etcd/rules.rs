@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Machine of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberHost {
     /// Id of the machine, whose disk has the member's data.
     pub machine: String,
     /// Name of the member, equal to the name of the Node.
@@ -18,7 +18,7 @@ pub struct Place {
     pub host: String,
 }
 
-impl Place {
+impl MemberHost {
     pub(super) fn peer_url(&self) -> String {
         format!("https://{}:2380", self.host)
     }
@@ -115,7 +115,7 @@ impl State {
     }
 
     /// Adds a voting member that has started.
-    pub(super) fn found(&mut self, place: &Place) {
+    pub(super) fn found(&mut self, place: &MemberHost) {
         if self.cluster_id == 0 {
             self.cluster_id = number();
             self.term = 1;
@@ -170,7 +170,7 @@ impl State {
         peer_url: &str,
         learner: bool,
         asked: u64,
-        place: Option<&Place>,
+        place: Option<&MemberHost>,
     ) -> Result<u64, Status> {
         self.led()?;
         if self
@@ -204,7 +204,7 @@ impl State {
 
     /// True if a member that has not started is listed under the peer URL of a machine. That member then belongs to the
     /// machine.
-    pub(super) fn claim(&mut self, place: &Place) -> bool {
+    pub(super) fn claim(&mut self, place: &MemberHost) -> bool {
         let url = place.peer_url();
         let listed = self
             .members
@@ -218,7 +218,7 @@ impl State {
     }
 
     /// Starts the member of a machine: sets name and client URL.
-    pub(super) fn start(&mut self, place: &Place) {
+    pub(super) fn start(&mut self, place: &MemberHost) {
         let ours = |member: &&mut Stored| member.machine == place.machine;
         if let Some(member) = self.members.iter_mut().find(ours) {
             member.name.clone_from(&place.name);

@@ -2,8 +2,8 @@ use tempfile::tempdir;
 
 use super::*;
 
-fn place(name: &str) -> Place {
-    Place {
+fn place(name: &str) -> MemberHost {
+    MemberHost {
         machine: format!("{name}-id"),
         name: name.to_owned(),
         host: format!("10.6.0.{}", name.len()),

@@ -29,8 +29,8 @@ use super::pki::Pki;
 use super::record::{Membership, StateDir};
 use super::user_data::CloudConfig;
 use super::{ignition, kubeadm, user_data};
-use crate::etcd::Place;
-use crate::world::{GuestFault, Instance};
+use crate::data_plane::{GuestFault, Instance};
+use crate::etcd::MemberHost;
 
 /// State shared by all guests.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Boot {
             console.cloud_init("the user data is a script; scripts are not run in the simulation");
         }
         let run = kubeadm::command(&config.commands).map_err(|error| error.to_string())?;
-        match GuestFault::of(&self.instance).filter(|_| run.is_some()) {
+        match GuestFault::from_instance(&self.instance).filter(|_| run.is_some()) {
             Some(GuestFault::NeverJoins) => {
                 return Err("kubeadm: a fault of this simulated machine: it never joins".to_owned());
             }
@@ -260,14 +260,14 @@ impl Boot {
         });
     }
 
-    /// Returns the [`Place`] of the etcd member: machine, name and address.
-    fn place(&self, node: &str) -> Place {
+    /// Returns the [`MemberHost`] of the etcd member: machine, name and address.
+    fn place(&self, node: &str) -> MemberHost {
         let host = match self.instance.fixed_ips.first() {
             Some(IpAddr::V6(address)) => format!("[{address}]"),
             Some(address) => address.to_string(),
             None => node.to_owned(),
         };
-        Place {
+        MemberHost {
             machine: self.instance.id.clone(),
             name: node.to_owned(),
             host,

@@ -1,4 +1,4 @@
-//! All guests: reconciles them with every [`World`], powering guests on and off.
+//! All guests: reconciles them with every [`DataPlane`], powering guests on and off.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ use super::cluster::{Cluster, Member, Signal};
 use super::console::Consoles;
 use super::network::{self, Backend, Network, NodePort};
 use super::record::{Membership, Record};
-use crate::world::{GuestFault, Instance, World};
+use crate::data_plane::{DataPlane, GuestFault, Instance};
 
 /// Property of a server. The value [`FORCED`] puts `--force-new-cluster` into the manifest of its etcd.
 const ETCD: &str = "simulator:etcd";
@@ -45,13 +45,13 @@ struct Guest {
     silent: bool,
 }
 
-/// State of the task that follows the [`World`].
+/// State of the task that follows the [`DataPlane`].
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
     tasks: TaskTracker,
     network: Network,
     guests: HashMap<String, Guest>,
-    /// Records of earlier processes whose instances have not been in the [`World`] yet.
+    /// Records of earlier processes whose instances have not been in the [`DataPlane`] yet.
     unclaimed: HashMap<String, Record>,
     /// Clusters served since the start of the process.
     clusters: HashMap<String, Arc<Cluster>>,
@@ -61,7 +61,7 @@ pub(crate) struct Fleet {
     followed: bool,
     /// True if the state of earlier processes has been cleaned up.
     swept: bool,
-    world: Arc<World>,
+    world: Arc<DataPlane>,
 }
 
 impl Fleet {
@@ -90,7 +90,7 @@ impl Fleet {
     /// Follows `world` until `shutdown`.
     pub(crate) async fn run(
         mut self,
-        mut world: watch::Receiver<Arc<World>>,
+        mut world: watch::Receiver<Arc<DataPlane>>,
         mut events: mpsc::UnboundedReceiver<Event>,
         shutdown: CancellationToken,
     ) {
@@ -135,7 +135,7 @@ impl Fleet {
         self.shared.clusters.close().await;
     }
 
-    fn follow(&mut self, world: Arc<World>) {
+    fn follow(&mut self, world: Arc<DataPlane>) {
         let present: HashSet<&str> = world
             .instances
             .iter()
@@ -163,7 +163,7 @@ impl Fleet {
         self.world = world;
     }
 
-    fn follow_instance(&mut self, world: &World, instance: &Instance) {
+    fn follow_instance(&mut self, world: &DataPlane, instance: &Instance) {
         if !self.guests.contains_key(&instance.id) {
             let guest = Guest {
                 run: 0,
@@ -194,7 +194,7 @@ impl Fleet {
             }
         }
         let silent = guest.silent;
-        guest.silent = GuestFault::of(instance) == Some(GuestFault::KubeletDies);
+        guest.silent = GuestFault::from_instance(instance) == Some(GuestFault::KubeletDies);
         if guest.power.is_some()
             && guest.silent != silent
             && let (Some(cluster), Some(node)) = (cluster, node)
@@ -217,14 +217,16 @@ impl Fleet {
         }
     }
 
-    fn switch_on(&mut self, world: &World, instance: &Instance) {
+    fn switch_on(&mut self, world: &DataPlane, instance: &Instance) {
         let Some(guest) = self.guests.get_mut(&instance.id) else {
             return;
         };
         let power = CancellationToken::new();
         guest.power = Some(power.clone());
         guest.run += 1;
-        if guest.record.is_some() && GuestFault::of(instance) == Some(GuestFault::DiskGone) {
+        if guest.record.is_some()
+            && GuestFault::from_instance(instance) == Some(GuestFault::DiskGone)
+        {
             // Only other machines still know the Node and the member of etcd.
             (guest.record, guest.member) = (None, None);
             self.shared.state.remove(&instance.id);
@@ -520,7 +522,7 @@ async fn run_guest(boot: Boot, run: u64, booted: Option<Membership>) {
 }
 
 /// Returns the floating addresses of the fixed addresses.
-fn floating(world: &World, fixed: &[IpAddr]) -> Vec<IpAddr> {
+fn floating(world: &DataPlane, fixed: &[IpAddr]) -> Vec<IpAddr> {
     let owners = |address: &IpAddr| {
         world
             .instances

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::shell::{self, Ended};
 use super::user_data::{CloudConfig, Command};
-use crate::world::Instance;
+use crate::data_plane::Instance;
 
 /// Unit that runs kubeadm.
 const UNIT: &str = "kubeadm.service";

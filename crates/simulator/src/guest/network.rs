@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::outside::Outside;
-use crate::world::{Listener, World};
+use crate::data_plane::{DataPlane, Listener};
 
 mod backend;
 
@@ -36,7 +36,7 @@ pub(crate) trait Target: Clone {
 ///
 /// Fixed addresses are not unique: every cluster may use 10.6.0.0/24. The cloud names the server behind each.
 pub(crate) fn routes<T: Target>(
-    world: &World,
+    world: &DataPlane,
     targets: &[T],
     outside: &Outside,
 ) -> BTreeMap<SocketAddr, Vec<T>> {
@@ -90,7 +90,7 @@ struct Inside<'a> {
 }
 
 impl<'a> Inside<'a> {
-    fn new<T: Target>(world: &'a World, targets: &'a [T]) -> Self {
+    fn new<T: Target>(world: &'a DataPlane, targets: &'a [T]) -> Self {
         let mut inside = Self {
             places: HashMap::new(),
             listeners: HashMap::new(),

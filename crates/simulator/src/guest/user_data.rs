@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::jinja;
-use crate::world::Instance;
+use crate::data_plane::Instance;
 
 /// Limit after decompression, in bytes; Nova accepts 64 KiB of base64.
 const LIMIT: u64 = 4 << 20;

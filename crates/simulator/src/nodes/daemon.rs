@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::cache::ObjectCache;
 use super::object::{
     DAEMON_SET, Name, POD, Write, has_ended, has_labels, hash, holds, is_ending, some, text,
 };
-use super::world::World;
 
 const REVISION: &str = "controller-revision-hash";
 
-pub(super) fn sets(world: &World) -> Vec<Write> {
+pub(super) fn sets(world: &ObjectCache) -> Vec<Write> {
     let sets = world.daemon_sets.iter().filter(|it| !is_ending(it));
     sets.flat_map(|it| set(it, world)).collect()
 }
 
-fn set(set: &Value, world: &World) -> Vec<Write> {
+fn set(set: &Value, world: &ObjectCache) -> Vec<Write> {
     let revision = hash(&set["spec"]["template"]);
     let selector = &set["spec"]["template"]["spec"]["nodeSelector"];
     let wanted: Vec<&str> = world

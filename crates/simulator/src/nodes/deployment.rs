@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
+use super::cache::ObjectCache;
 use super::object::{
     DEPLOYMENT, Name, POD, REPLICA_SET, Write, condition, has_ended, hash, holds, is_controlled_by,
     is_ending, number, some, text,
 };
-use super::world::World;
 
 const HASH: &str = "pod-template-hash";
 
-pub(super) fn deployments(world: &World) -> Vec<Write> {
+pub(super) fn deployments(world: &ObjectCache) -> Vec<Write> {
     let objects = world.deployments.iter().filter(|it| !is_ending(it));
     objects.flat_map(|it| deployment(it, world)).collect()
 }
 
-fn deployment(object: &Value, world: &World) -> Vec<Write> {
+fn deployment(object: &Value, world: &ObjectCache) -> Vec<Write> {
     let sets = world.replica_sets.iter();
     let sets: Vec<&Value> = sets.filter(|it| is_controlled_by(it, object)).collect();
     let hash = hash(&object["spec"]["template"]);
@@ -196,12 +196,12 @@ fn status(object: &Value, new: Option<&Value>, old: &[&Value]) -> Value {
     })
 }
 
-pub(super) fn replica_sets(world: &World) -> Vec<Write> {
+pub(super) fn replica_sets(world: &ObjectCache) -> Vec<Write> {
     let sets = world.replica_sets.iter().filter(|it| !is_ending(it));
     sets.flat_map(|it| replica_set(it, world)).collect()
 }
 
-fn replica_set(set: &Value, world: &World) -> Vec<Write> {
+fn replica_set(set: &Value, world: &ObjectCache) -> Vec<Write> {
     let mut pods: Vec<&Value> = world
         .pods_of(set)
         .filter(|pod| !is_ending(pod) && !has_ended(pod))

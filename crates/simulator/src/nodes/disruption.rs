@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cache::ObjectCache;
 use super::object::{BUDGET, Write, text};
-use super::world::World;
 use crate::disruption::{replacing, scales_of, status};
 
-pub(super) fn budgets(world: &World) -> Vec<Write> {
+pub(super) fn budgets(world: &ObjectCache) -> Vec<Write> {
     world
         .budgets
         .iter()
@@ -16,10 +16,10 @@ pub(super) fn budgets(world: &World) -> Vec<Write> {
 }
 
 /// Writes a status that differs. An evicted Pod that is not deleted counts as disrupted until the next change.
-fn budget(budget: &Value, world: &World) -> Option<Write> {
+fn budget(budget: &Value, world: &ObjectCache) -> Option<Write> {
     let namespace = text(&budget["metadata"]["namespace"]);
     let beside = |it: &&Value| it["metadata"]["namespace"] == namespace;
-    let of = |all: &super::world::Objects| all.iter().filter(beside).cloned().collect();
+    let of = |all: &super::cache::Objects| all.iter().filter(beside).cloned().collect();
     let (pods, deployments): (Vec<Value>, Vec<Value>) = (of(&world.pods), of(&world.deployments));
     let (sets, stateful): (Vec<Value>, Vec<Value>) =
         (of(&world.replica_sets), of(&world.stateful_sets));

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub const NAMESPACE: &str = "kube-system";
 /// Name of the ConfigMap with the faults of a simulated cluster.
 pub const CONFIG_MAP: &str = "simulated-faults";
-/// Key of the [`Known`] faults in the ConfigMap, as JSON.
+/// Key of the [`FaultSet`] faults in the ConfigMap, as JSON.
 pub const KEY: &str = "faults.json";
 
 /// How a container ends.
@@ -34,7 +34,7 @@ pub struct Ending {
 /// All faults of a simulated cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Known {
+pub struct FaultSet {
     /// Images that no node has.
     pub images: BTreeSet<String>,
     /// Containers that end, by name.
@@ -45,7 +45,7 @@ pub struct Known {
     pub removed: BTreeSet<String>,
 }
 
-impl Known {
+impl FaultSet {
     /// Reads the faults of the ConfigMap; none without the key.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Known {
 /// Faults of simulated nodes, shared by all clones.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<FaultSet>>,
     pub(super) changed: Arc<Notify>,
 }
 
@@ -121,7 +121,7 @@ impl Faults {
                 map = watched.next() => map,
             };
             match map {
-                Some(Ok(map)) => match Known::read(&map.unwrap_or_default()) {
+                Some(Ok(map)) => match FaultSet::read(&map.unwrap_or_default()) {
                     Ok(known) => self.set(known),
                     Err(error) => {
                         tracing::warn!("ConfigMap {NAMESPACE}/{CONFIG_MAP}: {KEY}: {error}");
@@ -133,7 +133,7 @@ impl Faults {
         }
     }
 
-    fn set(&self, wanted: Known) {
+    fn set(&self, wanted: FaultSet) {
         *self.known.lock() = wanted;
         self.changed.notify_one();
     }

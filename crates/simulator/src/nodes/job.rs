@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::cache::{Now, ObjectCache};
 use super::object::{
     JOB, Name, POD, Write, condition, has_ended, holds, is_ending, items, number, some, text, time,
 };
-use super::world::{Now, World};
 
-pub(super) fn jobs(world: &World, now: &mut Now<'_>) -> Vec<Write> {
+pub(super) fn jobs(world: &ObjectCache, now: &mut Now<'_>) -> Vec<Write> {
     let jobs = world.jobs.iter().filter(|it| !is_ending(it));
     jobs.flat_map(|it| job(it, world, now)).collect()
 }
 
-fn job(job: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
+fn job(job: &Value, world: &ObjectCache, now: &mut Now<'_>) -> Vec<Write> {
     let pods: Vec<&Value> = world.pods_of(job).collect();
     let count = |phase: &str| {
         let with = pods

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
+use super::cache::{Now, ObjectCache};
 use super::faults::Ending;
 use super::object::{
     EVENT, POD, Write, condition, has_ended, holds, is_ending, items, number, text, time, uid,
 };
 use super::scheduler::bound_status;
-use super::world::{Now, World};
 
 /// Maximum length of a log repeated in a status, in bytes and lines, as in the kubelet.
 const LONGEST: (usize, usize) = (2048, 80);
 
-pub(super) fn pods(world: &World, now: &mut Now<'_>) -> Vec<Write> {
+pub(super) fn pods(world: &ObjectCache, now: &mut Now<'_>) -> Vec<Write> {
     let mut writes = Vec::new();
     for claim in &world.claims {
         if !claim["spec"]["volumeName"].is_null() && claim["status"]["phase"] != "Bound" {
@@ -64,7 +64,7 @@ fn lost(pod: &Value) -> Option<Write> {
 }
 
 /// Advances the only container of a Pod.
-fn container(pod: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
+fn container(pod: &Value, world: &ObjectCache, now: &mut Now<'_>) -> Vec<Write> {
     let spec = &pod["spec"]["containers"][0];
     let name = text(&spec["name"]);
     let status = &pod["status"]["containerStatuses"][0];
@@ -109,7 +109,7 @@ fn container(pod: &Value, world: &World, now: &mut Now<'_>) -> Vec<Write> {
 fn obstacle(
     pod: &Value,
     spec: &Value,
-    world: &World,
+    world: &ObjectCache,
     now: &Now<'_>,
 ) -> Option<(&'static str, String)> {
     let namespace = text(&pod["metadata"]["namespace"]).to_owned();

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
+use super::cache::ObjectCache;
 use super::object::{has_ended, items, text};
-use super::world::World;
 
 /// Counted resources.
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
 /// Returns the first resource of which a node has less left than a Pod requests.
-pub(super) fn lacks(pod: &Value, node: &Value, world: &World) -> Option<&'static str> {
+pub(super) fn lacks(pod: &Value, node: &Value, world: &ObjectCache) -> Option<&'static str> {
     let name = text(&node["metadata"]["name"]);
     COUNTED.into_iter().find(|resource| {
         let wanted = requested(pod, resource);

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::cache::{Now, ObjectCache};
 use super::object::{
     CLAIM, POD, Write, condition, has_ended, has_labels, holds, is_ending, items, text,
 };
 use super::room;
-use super::world::{Now, World};
 
 /// Annotation of a claim with the node of its volume.
 const NODE: &str = "volume.kubernetes.io/selected-node";
@@ -21,7 +21,7 @@ const DEFAULT: &str = "storageclass.kubernetes.io/is-default-class";
 const CAPACITY: [(&str, &str); 3] = [("cpu", "16"), ("memory", "64Gi"), ("pods", "250")];
 
 /// Returns the [`Write`]s that register the nodes, and set their readiness.
-pub(super) fn register(world: &World, now: &Now<'_>) -> Vec<Write> {
+pub(super) fn register(world: &ObjectCache, now: &Now<'_>) -> Vec<Write> {
     let names = now.options.nodes.iter();
     let names = names.filter(|it| !now.faults().is_removed(it));
     let writes = names.filter_map(|name| {
@@ -106,7 +106,7 @@ fn node_object(name: &str, labels: &[(String, String)]) -> Value {
 }
 
 /// Returns the [`Write`]s that bind Pods to nodes, and claims to volumes of the node of their first Pod.
-pub(super) fn schedule(world: &World) -> Vec<Write> {
+pub(super) fn schedule(world: &ObjectCache) -> Vec<Write> {
     let mut load: BTreeMap<&str, usize> = BTreeMap::new();
     for node in world.nodes.iter().filter(|it| holds(it, "Ready")) {
         if node["spec"]["unschedulable"] != true {
@@ -163,7 +163,7 @@ fn binding(pod: &Value, node: &str) -> Write {
 /// Returns the claims of a Pod; the error is the name of a missing claim.
 fn claims<'a>(
     pod: &'a Value,
-    world: &'a World,
+    world: &'a ObjectCache,
 ) -> impl Iterator<Item = Result<&'a Value, &'a str>> {
     let names = items(&pod["spec"]["volumes"])
         .filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str());
@@ -210,7 +210,7 @@ pub(super) fn bound_status(claim: &Value) -> Option<Write> {
 /// Returns the node for a Pod, or the reason why there is none.
 fn place<'a>(
     pod: &Value,
-    world: &'a World,
+    world: &'a ObjectCache,
     load: &BTreeMap<&'a str, usize>,
 ) -> Result<&'a str, String> {
     let mut on = None;
@@ -254,7 +254,7 @@ fn place<'a>(
 }
 
 /// True if the storage class of a claim exists; without a name, a default one.
-fn has_class(claim: &Value, world: &World) -> bool {
+fn has_class(claim: &Value, world: &ObjectCache) -> bool {
     let is_wanted = |class: &Value| match claim["spec"]["storageClassName"].as_str() {
         Some(name) => class["metadata"]["name"] == name,
         None => class["metadata"]["annotations"][DEFAULT] == "true",
@@ -264,7 +264,7 @@ fn has_class(claim: &Value, world: &World) -> bool {
 
 /// True if a node has a Pod that this one must be next to; also true if no node has one and the Pod itself would be the
 /// first.
-fn is_near(pod: &Value, node: &str, world: &World) -> bool {
+fn is_near(pod: &Value, node: &str, world: &ObjectCache) -> bool {
     let terms =
         &pod["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     items(terms).all(|term| {

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::cache::ObjectCache;
 use super::object::{
     Name, POD, STATEFUL_SET, Write, has_ended, hash, holds, is_ending, number, some, text,
 };
-use super::world::World;
 
 const REVISION: &str = "controller-revision-hash";
 
-pub(super) fn sets(world: &World) -> Vec<Write> {
+pub(super) fn sets(world: &ObjectCache) -> Vec<Write> {
     let sets = world.stateful_sets.iter().filter(|it| !is_ending(it));
     sets.flat_map(|it| set(it, world)).collect()
 }
 
-fn set(set: &Value, world: &World) -> Vec<Write> {
+fn set(set: &Value, world: &ObjectCache) -> Vec<Write> {
     let name = text(&set["metadata"]["name"]);
     let revision = format!("{name}-{}", hash(&set["spec"]["template"]));
     let pods: Vec<&Value> = world.pods_of(set).collect();

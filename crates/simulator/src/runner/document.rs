@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::metadata;
+use crate::data_plane::Instance;
 use crate::machine::Machine;
-use crate::world::Instance;
 
 /// Files of a config drive, by path.
 const DRIVE: [&str; 7] = [

@@ -1,4 +1,4 @@
-//! All machines: reconciles them with every [`World`].
+//! All machines: reconciles them with every [`DataPlane`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, TryLockError};
@@ -17,17 +17,17 @@ use super::console::Consoles;
 use super::forward::{self, Forwards};
 use super::guest::{self, Guest, Shared, Wanted};
 use super::hosts::Hosts;
+use crate::data_plane::DataPlane;
 use crate::machine::Servers;
-use crate::world::World;
 
-/// Task that follows the [`World`].
+/// Task that follows the [`DataPlane`].
 pub(crate) struct Fleet {
     shared: Arc<Shared>,
     guests: HashMap<String, watch::Sender<Wanted>>,
     forwards: Forwards,
     hosts: Hosts,
     tasks: TaskTracker,
-    /// Directories of earlier processes whose servers have not been in the [`World`] yet.
+    /// Directories of earlier processes whose servers have not been in the [`DataPlane`] yet.
     unclaimed: BTreeSet<String>,
     /// Locked while the fleet exists: a second fleet would end the runners of this one.
     _lock: File,
@@ -84,7 +84,7 @@ impl Fleet {
     /// Follows `world` until `shutdown`, then powers off all machines.
     pub(crate) async fn run(
         mut self,
-        mut world: watch::Receiver<Arc<World>>,
+        mut world: watch::Receiver<Arc<DataPlane>>,
         shutdown: CancellationToken,
     ) {
         let mut probe = tokio::time::interval(self.shared.options.probe);
@@ -108,7 +108,7 @@ impl Fleet {
         self.tasks.wait().await;
     }
 
-    fn follow(&mut self, world: &World, shutdown: &CancellationToken) {
+    fn follow(&mut self, world: &DataPlane, shutdown: &CancellationToken) {
         let present: BTreeMap<&str, _> = world
             .instances
             .iter()

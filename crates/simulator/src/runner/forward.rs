@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::hosts::Hosts;
+use crate::data_plane::DataPlane;
 use crate::guest::Outside;
 use crate::machine::{Member, Servers};
-use crate::world::World;
 
 /// Maximum length of a forwarded range of ports: a security group may allow all ports.
 const LONGEST_RANGE: usize = 64;
@@ -38,7 +38,7 @@ pub(crate) struct Route {
 
 /// Returns the routes of a world whose machines are `hosts`. A floating address belongs to one port, of a server or of
 /// a load balancer.
-pub(crate) fn routes(world: &World, hosts: &Hosts, outside: &Outside) -> Routes {
+pub(crate) fn routes(world: &DataPlane, hosts: &Hosts, outside: &Outside) -> Routes {
     let mut routes = Routes::new();
     for forward in &world.addresses {
         if !outside.contains(forward.floating) {
@@ -130,7 +130,7 @@ impl Forwards {
     }
 
     /// Connects to every member of every load balancer, and reports members that began or ceased to accept connections.
-    pub(crate) async fn probe(&mut self, world: &World, hosts: &Hosts) {
+    pub(crate) async fn probe(&mut self, world: &DataPlane, hosts: &Hosts) {
         let members: BTreeMap<(&str, SocketAddr), bool> = world
             .listeners
             .iter()

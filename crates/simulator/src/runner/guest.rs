@@ -18,8 +18,8 @@ use super::disks::Disks;
 use super::document;
 use super::fleet::write_private;
 use super::process::{self, Process};
+use crate::data_plane::Instance;
 use crate::machine::{Machine, Servers};
-use crate::world::Instance;
 
 /// How often a machine's volumes are looked at.
 const LOOK: Duration = Duration::from_millis(250);

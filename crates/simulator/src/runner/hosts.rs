@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::data_plane::{DataPlane, Member};
 use crate::machine::{Machine, Servers};
-use crate::world::{Member, World};
 
 /// Servers with their fixed addresses.
 pub(crate) struct Hosts {
@@ -26,7 +26,7 @@ impl Hosts {
     }
 
     /// Gives free addresses to the servers of `world`. Of several new servers with the same address, none gets it.
-    pub(crate) fn follow(&mut self, world: &World) {
+    pub(crate) fn follow(&mut self, world: &DataPlane) {
         let mut claims: BTreeMap<IpAddr, Vec<&str>> = BTreeMap::new();
         for instance in &world.instances {
             for address in &instance.fixed_ips {

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
+use crate::data_plane::Instance;
 use crate::machine::{Address, Machine, Port};
-use crate::world::Instance;
 
 /// Versions of OpenStack metadata that Nova lists; all have the same content here.
 const VERSIONS: [&str; 10] = [

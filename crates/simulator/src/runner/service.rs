@@ -14,19 +14,19 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use super::metadata;
+use crate::data_plane::DataPlane;
 use crate::machine::Servers;
-use crate::world::World;
 
 #[derive(Clone)]
 struct Source {
-    world: watch::Receiver<Arc<World>>,
+    world: watch::Receiver<Arc<DataPlane>>,
     servers: Arc<dyn Servers>,
 }
 
 /// Serves until `shutdown`.
 pub(crate) async fn serve(
     listener: TcpListener,
-    world: watch::Receiver<Arc<World>>,
+    world: watch::Receiver<Arc<DataPlane>>,
     servers: Arc<dyn Servers>,
     shutdown: CancellationToken,
 ) {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
+use crate::data_plane::Instance;
 use crate::machine::{Address, Machine, Member, Port, Volume, VolumeAnswer};
-use crate::world::Instance;
 
 const ID: &str = "3f2b8a54-0000-4000-8000-000000000001";
 
@@ -51,7 +51,7 @@ impl Servers for Recorder {
 struct Bed {
     runners: Runners,
     recorder: Arc<Recorder>,
-    world: watch::Sender<Arc<World>>,
+    world: watch::Sender<Arc<DataPlane>>,
     shutdown: CancellationToken,
     metadata: String,
     directory: TempDir,
@@ -108,10 +108,10 @@ fn hardware() -> Machine {
     }
 }
 
-fn world(instance: Instance) -> Arc<World> {
-    Arc::new(World {
+fn world(instance: Instance) -> Arc<DataPlane> {
+    Arc::new(DataPlane {
         instances: vec![instance],
-        ..World::default()
+        ..DataPlane::default()
     })
 }
 
@@ -445,9 +445,9 @@ async fn the_metadata_service_knows_a_server_by_its_address() {
         id: "other".to_owned(),
         ..instance()
     };
-    let both = World {
+    let both = DataPlane {
         instances: vec![instance(), double],
-        ..World::default()
+        ..DataPlane::default()
     };
     bed.world.send_replace(Arc::new(both));
     assert_eq!(

@@ -24,7 +24,7 @@ pub(super) fn lighten(resource: &ApiResource, object: &mut DynamicObject) {
     let data = &mut object.data;
     // The conditions of the older contract.
     remove(data, "status", "deprecated");
-    match Kind::of(&resource.group, &resource.kind) {
+    match Kind::new(&resource.group, &resource.kind) {
         Kind::KubeadmControlPlane => remove(data, "spec", "kubeadmConfigSpec"),
         Kind::OpenStackCluster | Kind::OpenStackMachine => {
             for (part, kept) in OF_INFRASTRUCTURE {

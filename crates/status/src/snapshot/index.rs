@@ -42,7 +42,7 @@ impl Items {
         &'a self,
         common: &[Common<'_>],
     ) -> impl Iterator<Item = &'a Item> + use<'a> {
-        let index = self.index.get_or_init(|| Index::of(&self.list));
+        let index = self.index.get_or_init(|| Index::from_items(&self.list));
         let found = common
             .iter()
             .filter_map(|common| index.0.get(&hash(common)));
@@ -94,7 +94,7 @@ impl<'a> IntoIterator for &'a mut Items {
 }
 
 impl Index {
-    fn of(items: &[Item]) -> Self {
+    fn from_items(items: &[Item]) -> Self {
         let mut index = Self::default();
         for (place, item) in items.iter().enumerate() {
             index.add(place, &Common::Name(item.namespace(), item.name()));

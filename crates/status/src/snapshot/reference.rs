@@ -19,7 +19,7 @@ pub struct Reference {
 
 impl Reference {
     /// Reads `{apiGroup, kind, name}`, or the older `{apiVersion, kind, name}`.
-    pub fn of(value: &Value) -> Option<Self> {
+    pub fn from_value(value: &Value) -> Option<Self> {
         let text = |field: &str| value[field].as_str().filter(|text| !text.is_empty());
         let group = text("apiGroup").or_else(|| Some(text("apiVersion")?.split_once('/')?.0));
         Some(Self {
@@ -76,7 +76,7 @@ impl Item {
     /// [`Reference`] of an object in this [`Role`]; `None` without one.
     pub fn reference(&self, role: Role) -> Option<Reference> {
         let mut places = role.places().iter();
-        places.find_map(|place| Reference::of(self.field(place)))
+        places.find_map(|place| Reference::from_value(self.field(place)))
     }
 
     fn group(&self) -> &str {
@@ -190,7 +190,7 @@ mod tests {
             (json!({"apiGroup": "x", "kind": "DockerMachine"}), &None),
             (json!(null), &None),
         ] {
-            assert_eq!(&Reference::of(&value), found, "{value}");
+            assert_eq!(&Reference::from_value(&value), found, "{value}");
         }
     }
 }

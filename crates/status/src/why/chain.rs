@@ -56,7 +56,7 @@ enum Step<'a> {
 
 impl<'a> Chain<'a> {
     /// Chain from `start`; `None` if ready.
-    pub(super) fn of(snapshot: &'a Snapshot, start: &'a Item) -> Option<Self> {
+    pub(super) fn new(snapshot: &'a Snapshot, start: &'a Item) -> Option<Self> {
         cause(snapshot, start)?;
         let mut walk = Walk {
             snapshot,
@@ -77,18 +77,18 @@ impl<'a> Chain<'a> {
     /// [`Finding`] of the last object.
     pub(super) fn finding(&self) -> Finding {
         let Some(last) = self.last() else {
-            return Finding::of(String::new(), "is not ready");
+            return Finding::new(String::new(), "is not ready");
         };
         match &self.end {
             End::Paused => Finding {
                 detail: Some("nothing is done for it until it is resumed".to_owned()),
                 failing: true,
-                ..Finding::of(last.label(), "is paused")
+                ..Finding::new(last.label(), "is paused")
             },
             End::Missing(reference) => Finding {
                 detail: Some(format!("{} refers to it", last.label())),
                 failing: true,
-                ..Finding::of(reference.label(), "does not exist")
+                ..Finding::new(reference.label(), "does not exist")
             },
             End::Itself if last.is_deleting() => deleting(last),
             End::Itself => self.of_reach(last).unwrap_or_else(|| by_condition(last)),
@@ -104,7 +104,7 @@ impl<'a> Chain<'a> {
             detail: Some(cause.text),
             reason: UNREACHED.to_owned(),
             failing: true,
-            ..Finding::of(last.label(), "waits in vain")
+            ..Finding::new(last.label(), "waits in vain")
         })
     }
 
@@ -127,7 +127,7 @@ impl<'a> Chain<'a> {
 }
 
 impl Finding {
-    fn of(of: String, problem: &'static str) -> Self {
+    fn new(of: String, problem: &'static str) -> Self {
         Self {
             of,
             problem,
@@ -365,7 +365,7 @@ fn deleting(item: &Item) -> Finding {
         since: since.map(|it| it.0.to_string()),
         detail: detail.or_else(|| (!finalizers.is_empty()).then(held)),
         reason: reason.unwrap_or(Reason::Deleting.as_str()).to_owned(),
-        ..Finding::of(item.label(), "is being deleted")
+        ..Finding::new(item.label(), "is being deleted")
     }
 }
 
@@ -374,7 +374,7 @@ fn by_condition(item: &Item) -> Finding {
         return Finding {
             detail: Some("no controller has reconciled it".to_owned()),
             reason: "NoStatus".to_owned(),
-            ..Finding::of(item.label(), "has no status")
+            ..Finding::new(item.label(), "has no status")
         };
     };
     let obstacle = recovery(item)
@@ -390,7 +390,7 @@ fn by_condition(item: &Item) -> Finding {
         detail: Some(obstacle.map_or(detail, |it| it.text)),
         reason: found.reason.to_owned(),
         failing,
-        ..Finding::of(
+        ..Finding::new(
             item.label(),
             match failing {
                 true => "fails",

@@ -10,7 +10,7 @@ use crate::builtin::{self, Metadata};
 use crate::class::named;
 use crate::cluster::overrides;
 use crate::names::{self, DEPLOYMENT_LABEL, OWNED_LABEL};
-use crate::patches::{Place, Target};
+use crate::patches::{Target, TemplateRole};
 use crate::upgrade::{DEFER_UPGRADE, HOLD_UPGRADE_SEQUENCE};
 
 /// MachineDeployment with its templates and health check.
@@ -131,7 +131,7 @@ impl Plan<'_> {
             builtin::machine_deployment(names, &self.version, topology.replicas, &self.metadata);
         let given = overrides(topology.variables.as_ref());
         let target = |reference| {
-            let place = Place::MachineDeployment(topology.class.clone());
+            let place = TemplateRole::MachineDeployment(topology.class.clone());
             input.target(
                 place,
                 reference,

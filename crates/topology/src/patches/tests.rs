@@ -1,14 +1,14 @@
 use api::core::v1beta2::{ClassPatch, Variable};
 use serde_json::{Value, json};
 
-use super::{Place, Target, apply};
+use super::{Target, TemplateRole, apply};
 
 const INFRA: &str = "infrastructure.cluster.x-k8s.io/v1beta2";
 
-fn target(place: Place, kind: &str) -> Target {
+fn target(place: TemplateRole, kind: &str) -> Target {
     let builtin = match &place {
-        Place::InfrastructureCluster => None,
-        Place::MachineDeployment(class) => Some((
+        TemplateRole::InfrastructureCluster => None,
+        TemplateRole::MachineDeployment(class) => Some((
             "machineDeployment",
             json!({ "class": class, "version": "v1.33.0", "topologyName": "md-0" }),
         )),
@@ -27,14 +27,20 @@ fn target(place: Place, kind: &str) -> Target {
 
 fn targets() -> Vec<Target> {
     vec![
-        target(Place::InfrastructureCluster, "OpenStackClusterTemplate"),
-        target(Place::ControlPlaneMachines, "OpenStackMachineTemplate"),
         target(
-            Place::MachineDeployment("big-worker".to_owned()),
+            TemplateRole::InfrastructureCluster,
+            "OpenStackClusterTemplate",
+        ),
+        target(
+            TemplateRole::ControlPlaneMachines,
             "OpenStackMachineTemplate",
         ),
         target(
-            Place::MachineDeployment("small".to_owned()),
+            TemplateRole::MachineDeployment("big-worker".to_owned()),
+            "OpenStackMachineTemplate",
+        ),
+        target(
+            TemplateRole::MachineDeployment("small".to_owned()),
             "OpenStackMachineTemplate",
         ),
     ]

@@ -161,7 +161,7 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Storage of a directory, created if missing.
-    pub(super) fn of(data: &Path) -> anyhow::Result<Self> {
+    pub(super) fn from_data(data: &Path) -> anyhow::Result<Self> {
         const TMPFS: u64 = 0x0102_1994;
         std::fs::create_dir_all(data)?;
         let mut file = tempfile::tempfile_in(data)?;

@@ -40,7 +40,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    fn of(mut values: Vec<f64>) -> Self {
+    fn from_values(mut values: Vec<f64>) -> Self {
         Self {
             median: percentile(&mut values, 0.5),
             percentile_99: percentile(&mut values, 0.99),
@@ -101,8 +101,8 @@ pub(super) async fn measure(
     }
     Ok(Figures {
         format_median: percentile(&mut formats, 0.5),
-        stage: Times::of(stages),
-        publish: Times::of(publishes),
+        stage: Times::from_values(stages),
+        publish: Times::from_values(publishes),
         rss: node.memory()?,
     })
 }

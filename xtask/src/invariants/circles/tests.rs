@@ -20,7 +20,7 @@ fn differences(files: &[(&str, &str)], listed: &[&[&str]]) -> Vec<String> {
             .map(|(name, (_, text))| (name.as_str(), *text)),
     );
     let sources = sources(&all);
-    Graph::of("a", &sources, &Names::of(&sources)).differences("a", listed)
+    Graph::new("a", &sources, &Names::from_sources(&sources)).differences("a", listed)
 }
 
 const TWO: [(&str, &str); 2] = [("b", "use crate::c::C;"), ("c", "use crate::b::B;")];

@@ -15,7 +15,7 @@ fn long(text: &str) -> Vec<String> {
         ("crates/a/src/b.rs", text),
         ("crates/a/src/c.rs", &function("step", 41)),
     ]);
-    too_long(&sources, &Names::of(&sources))
+    too_long(&sources, &Names::from_sources(&sources))
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_crate_whose_controllers_are_not_found_is_found() {
     let mut all: Vec<(&str, &str)> = files.iter().map(|name| (name.as_str(), run)).collect();
     let broken_by = |files: &[(&str, &str)]| {
         let sources = sources(files);
-        broken(&sources, &Names::of(&sources))
+        broken(&sources, &Names::from_sources(&sources))
     };
     assert_eq!(broken_by(&all), Vec::<String>::new());
     all.push(("crates/new/src/lib.rs", run));

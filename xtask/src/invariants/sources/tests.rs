@@ -11,7 +11,7 @@ const RULE: Rule = Rule {
 
 fn broken_by(files: &[(&str, &str)]) -> Vec<String> {
     let sources = sources(files);
-    RULE.broken_by(&sources, &Names::of(&sources))
+    RULE.broken_by(&sources, &Names::from_sources(&sources))
 }
 
 const ALLOWED: (&str, &str) = ("crates/binary/src/main.rs", "fn f() { println!() }");

@@ -66,7 +66,7 @@ fn a_hash_depends_on_names_contents_modes_links_and_the_command() {
 fn another_clone_of_the_same_content_has_the_same_hash() {
     let clones = [Repository::new(), Repository::new()];
     let [one, other] = clones.each_ref().map(|clone| {
-        let mut digests = Digests::of(clone.0.path()).unwrap();
+        let mut digests = Digests::from_root(clone.0.path()).unwrap();
         let here = clone.0.path().display().to_string();
         // Value of such a variable in each of the clones.
         digests.settings = vec![("FERROSTACK_X".to_owned(), here.replace(&here, "."))];
@@ -78,7 +78,7 @@ fn another_clone_of_the_same_content_has_the_same_hash() {
 #[test]
 fn a_setting_of_the_tests_is_an_input() {
     let repository = Repository::new();
-    let mut digests = Digests::of(repository.0.path()).unwrap();
+    let mut digests = Digests::from_root(repository.0.path()).unwrap();
     digests.settings = Vec::new();
     let without = digests.inputs(&["a"].into(), "run").unwrap();
     digests.settings = vec![("FERROSTACK_PATIENCE".to_owned(), "3".to_owned())];
@@ -88,7 +88,7 @@ fn a_setting_of_the_tests_is_an_input() {
 #[test]
 fn a_path_without_a_file_is_an_error() {
     let repository = Repository::new();
-    let mut digests = Digests::of(repository.0.path()).unwrap();
+    let mut digests = Digests::from_root(repository.0.path()).unwrap();
     let error = digests.inputs(&["a", "gone"].into(), "run").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -125,7 +125,7 @@ impl Repository {
     }
 
     fn hash(&self, command: &str) -> String {
-        let mut digests = Digests::of(self.0.path()).unwrap();
+        let mut digests = Digests::from_root(self.0.path()).unwrap();
         digests.inputs(&["a", "single"].into(), command).unwrap()
     }
 }

@@ -6,7 +6,7 @@ use crate::real_systems::inputs::Digests;
 fn the_table_of_this_workspace_is_valid_and_its_paths_and_scripts_are_there() {
     let root = crate::root();
     let table = Table::read(&root.join(TABLE)).unwrap();
-    let mut digests = Digests::of(&root).unwrap();
+    let mut digests = Digests::from_root(&root).unwrap();
     for step in &table.steps {
         let files = table.files_of(step);
         digests.inputs(&files, &step.command).unwrap();

@@ -43,7 +43,7 @@ static NONE: Lists = Lists {
 
 impl Lists {
     /// [`Lists`] of one of our kinds.
-    pub(crate) fn of(group: &str, kind: &str, version: &str) -> &'static Self {
+    pub(crate) fn new(group: &str, kind: &str, version: &str) -> &'static Self {
         let name = [group, kind, version].map(str::to_owned);
         ALL.get(&name).unwrap_or(&NONE)
     }

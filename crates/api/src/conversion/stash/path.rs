@@ -19,7 +19,7 @@ pub(super) struct Path {
 
 impl Path {
     /// Path of a top-level field.
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn from_name(name: &str) -> Self {
         let text = format!("/{name}");
         Self {
             pattern: text.clone(),

@@ -52,7 +52,7 @@ pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut V
         costs: Vec::new(),
         errors: Vec::new(),
     };
-    let place = Place {
+    let place = Position {
         path: Path::Root,
         root: true,
         cardinality: Some(1),
@@ -76,7 +76,7 @@ pub(in crate::schema) fn compile(schema: &Value, root: &mut Node, errors: &mut V
 }
 
 /// Position of a node in the schema.
-struct Place<'a> {
+struct Position<'a> {
     path: Path<'a>,
     root: bool,
     /// Maximum number of values in one object; `None` if only the size of the request limits it.
@@ -100,7 +100,7 @@ struct Compiler {
 
 impl Compiler {
     /// Recursion is bounded: the depth of the schema has been checked.
-    fn visit(&mut self, schema: &Value, node: &mut Node, place: &Place<'_>) {
+    fn visit(&mut self, schema: &Value, node: &mut Node, place: &Position<'_>) {
         let mut has_rules = false;
         if let Some(Value::Array(rules)) = schema.get("x-kubernetes-validations") {
             let root = place.root || node.embedded;
@@ -138,7 +138,7 @@ impl Compiler {
                 .or_else(|| (!ok).then(|| place.path.bracketed()))
         };
         if let (Some(items), Some(schema)) = (&mut node.items, schema.get("items")) {
-            let place = Place {
+            let place = Position {
                 path: place.path.field("items"),
                 root: false,
                 cardinality: times(node.checks.as_ref().and_then(|checks| checks.max_items)),
@@ -150,7 +150,7 @@ impl Compiler {
         if let (Some(Additional::Schema(child)), Some(schema)) =
             (&mut node.additional, schema.get("additionalProperties"))
         {
-            let place = Place {
+            let place = Position {
                 path: place.path.field("additionalProperties"),
                 root: false,
                 cardinality: times(
@@ -168,7 +168,7 @@ impl Compiler {
             let Some(schema) = schema.get("properties").and_then(|all| all.get(name)) else {
                 continue;
             };
-            let place = Place {
+            let place = Position {
                 path: properties.key(name),
                 root: false,
                 cardinality: place.cardinality,
@@ -185,7 +185,7 @@ impl Compiler {
         rule: &Value,
         this: &This<'_>,
         path: Path<'_>,
-        place: &Place<'_>,
+        place: &Position<'_>,
     ) -> Option<Rule> {
         let text = |name: &str| {
             rule.get(name)
@@ -241,7 +241,7 @@ impl Compiler {
         rule: &Value,
         this: &This<'_>,
         path: Path<'_>,
-        place: &Place<'_>,
+        place: &Position<'_>,
     ) -> Option<(IdedExpr, cost::Estimate)> {
         let of_message = !matches!(path, Path::Field(_, "rule"));
         let old = match rule.get("optionalOldSelf").and_then(Value::as_bool) {

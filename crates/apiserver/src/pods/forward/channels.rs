@@ -25,7 +25,7 @@ pub(super) enum Codec {
 }
 
 impl Codec {
-    pub(super) fn of(protocol: &str) -> Option<Self> {
+    pub(super) fn from_protocol(protocol: &str) -> Option<Self> {
         let [binary, base64] = PROTOCOLS;
         match protocol {
             it if it == binary => Some(Self::Binary),

@@ -24,7 +24,7 @@ async fn output(options: Options) -> String {
 }
 
 fn query(text: &str) -> Result<Options, ApiError> {
-    Options::of(&Query::parse(Some(text)))
+    Options::from_query(&Query::parse(Some(text)))
 }
 
 fn refusals(text: &str) -> Vec<String> {

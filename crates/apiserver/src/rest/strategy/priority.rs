@@ -16,7 +16,7 @@ struct Class {
 }
 
 impl Class {
-    fn of(class: &Value) -> Self {
+    fn from_class(class: &Value) -> Self {
         let text = |field: &Value| field.as_str().map(str::to_owned);
         Self {
             name: text(&class["metadata"]["name"]).unwrap_or_default(),
@@ -31,7 +31,7 @@ impl Class {
         let all = state.range(CLASSES, "", None);
         all.map(|class| class.value())
             .filter(|class| class["globalDefault"] == true)
-            .map(|class| Self::of(&class))
+            .map(|class| Self::from_class(&class))
             .min_by_key(|class| class.value)
     }
 }
@@ -50,9 +50,9 @@ pub(super) fn admit(call: &Call, pod: &mut Value) -> Result<(), ApiError> {
         let Some(class) = call.core.store.get(CLASSES, named) else {
             return refused(format!("no PriorityClass with name {named} was found"));
         };
-        Some(Class::of(&class.value()))
+        Some(Class::from_class(&class.value()))
     };
-    let class = class.unwrap_or_else(|| Class::of(&Value::Null));
+    let class = class.unwrap_or_else(|| Class::from_class(&Value::Null));
     let computed = "priority admission controller computed";
     if let Some(given) = spec["priority"]
         .as_i64()

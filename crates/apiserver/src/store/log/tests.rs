@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::sqlite::{self, Retention, Usage};
-use super::super::{Draft, Place, State, Store, Unread, Write, gate};
+use super::super::{Draft, ObjectKey, State, Store, Unread, Write, gate};
 use super::*;
 use crate::options::{Options, Synchronous};
 
@@ -109,7 +109,7 @@ impl Both {
     }
 
     async fn write(&self, collection: usize, key: usize, value: &Value, delete: bool) {
-        let place = Place {
+        let place = ObjectKey {
             collection: COLLECTIONS[collection].into(),
             key: format!("o{key}").into(),
         };

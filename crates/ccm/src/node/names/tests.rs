@@ -13,7 +13,7 @@ fn server(id: &str, name: &str, hostname: &str) -> Server {
 
 fn found(node: &str, servers: &[Server], hosts: &[(&str, &str)]) -> Vec<String> {
     let view = View {
-        servers: Arc::new(Table::of(servers.to_vec())),
+        servers: Arc::new(Table::from_items(servers.to_vec())),
         ..View::default()
     };
     let hosts = hosts

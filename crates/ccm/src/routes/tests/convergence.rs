@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
@@ -94,7 +94,7 @@ impl Scene {
     }
 }
 
-impl World for Scene {
+impl System for Scene {
     type Step = Step;
     type State = (
         BTreeMap<String, BTreeSet<Route>>,

@@ -60,7 +60,7 @@ fn desired(members: &[&[&str]]) -> Desired {
         is_serial: false,
         group: None,
         notices: Vec::new(),
-        identity: Identity::of(&service, "kubernetes", "cluster"),
+        identity: Identity::new(&service, "kubernetes", "cluster"),
     }
 }
 
@@ -76,7 +76,7 @@ fn view(addresses: &[&str]) -> View {
         ..Port::default()
     };
     View {
-        ports: Arc::new(Table::of(addresses.iter().map(port))),
+        ports: Arc::new(Table::from_items(addresses.iter().map(port))),
         ..View::default()
     }
 }
@@ -121,7 +121,7 @@ fn the_group_is_for_the_ports_of_the_servers_that_the_nodes_name() {
     };
     let ours = format!("server-{ADDRESS}");
     let view = View {
-        ports: Arc::new(Table::of([
+        ports: Arc::new(Table::from_items([
             port("a", "stranger"),
             port("b", &ours),
             port("c", ""),

@@ -35,7 +35,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn identity(&self) -> Identity {
-        Identity::of(&self.service, "kubernetes", "cluster")
+        Identity::new(&self.service, "kubernetes", "cluster")
     }
 
     pub(super) fn observed(&self) -> Option<Observed> {
@@ -88,7 +88,7 @@ impl Scene {
     }
 }
 
-impl converging::World for Scene {
+impl converging::System for Scene {
     type Step = Step;
     type State = Vec<String>;
 
@@ -98,7 +98,7 @@ impl converging::World for Scene {
         };
         let steps = self.steps(&desired, observed.as_ref());
         assert!(!self.is_serial || !steps.iter().any(is_bulk), "{steps:?}");
-        let status = observed.map(|observed| Status::of(&observed.balancer));
+        let status = observed.map(|observed| Status::from_balancer(&observed.balancer));
         let (mut all, next, _) = plan::due(steps, status);
         all.extend(next);
         all
@@ -144,17 +144,17 @@ impl Model {
             ..Port::default()
         });
         self.octavia.view(View {
-            floating_ips: Arc::new(Table::of(self.floating_ips.values().cloned())),
-            networks: Arc::new(Table::of([
+            floating_ips: Arc::new(Table::from_items(self.floating_ips.values().cloned())),
+            networks: Arc::new(Table::from_items([
                 network("public", true),
                 network("nodes", false),
             ])),
-            subnets: Arc::new(Table::of([
+            subnets: Arc::new(Table::from_items([
                 subnet("outside", "public"),
                 subnet("subnet", "nodes"),
                 subnet("other", "nodes"),
             ])),
-            ports: Arc::new(Table::of(ports)),
+            ports: Arc::new(Table::from_items(ports)),
             ..View::default()
         })
     }

@@ -148,7 +148,7 @@ fn annotations_go_on_and_off_pairwise_in_any_order_and_leave_what_was_there_befo
             go(&[*other]);
             // In either order, both together have the same effect; a contradiction changes nothing.
             let swapped = go(&[*other, *one]);
-            let rejects = Wishes::of(service(&[*one, *other]).annotations(), conf(false)).is_err();
+            let rejects = Wishes::new(service(&[*one, *other]).annotations(), conf(false)).is_err();
             assert!(rejects || both == swapped, "{one:?} {other:?}");
             go(&[*one]);
             assert_eq!(go(&[]), before, "{one:?} {other:?}");

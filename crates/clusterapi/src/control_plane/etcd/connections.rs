@@ -50,12 +50,12 @@ pub struct Target<'a> {
 struct Cluster {
     tls: Tls,
     since: Instant,
-    members: Mutex<HashMap<String, Known>>,
+    members: Mutex<HashMap<String, ConnectionState>>,
 }
 
 /// State of the connection to a member.
 #[derive(Clone)]
-enum Known {
+enum ConnectionState {
     Open(Arc<Connection>),
     Silent { since: Instant, why: String },
 }
@@ -122,8 +122,10 @@ impl Connections {
         let cluster = known.ok_or("there is no client certificate for etcd")?;
         let kept = cluster.members.lock().get(node).cloned();
         match &kept {
-            Some(Known::Silent { since, why }) if since.elapsed() < REST => return Err(why.clone()),
-            Some(Known::Open(connection)) => match ask(connection.client()).await {
+            Some(ConnectionState::Silent { since, why }) if since.elapsed() < REST => {
+                return Err(why.clone());
+            }
+            Some(ConnectionState::Open(connection)) => match ask(connection.client()).await {
                 Err(etcd::Error::Broken(_)) => {}
                 other => return cluster.remember(node, Some(connection), other),
             },
@@ -159,9 +161,9 @@ impl Cluster {
             .map(|error| operator::words::chain(error));
         let known = match (&answer, connection) {
             (Ok(_) | Err(etcd::Error::Status(_)), Some(connection)) => {
-                Some(Known::Open(Arc::clone(connection)))
+                Some(ConnectionState::Open(Arc::clone(connection)))
             }
-            (Err(etcd::Error::Timeout(_)), _) => Some(Known::Silent {
+            (Err(etcd::Error::Timeout(_)), _) => Some(ConnectionState::Silent {
                 since: Instant::now(),
                 why: why.clone().unwrap_or_default(),
             }),
@@ -197,8 +199,7 @@ fn close_when_unused(cluster: &Arc<Cluster>, node: &str, connection: &Arc<Connec
             return;
         };
         let mut members = cluster.members.lock();
-        let current =
-            |known: &Known| matches!(known, Known::Open(open) if Arc::ptr_eq(open, &connection));
+        let current = |known: &ConnectionState| matches!(known, ConnectionState::Open(open) if Arc::ptr_eq(open, &connection));
         if members.get(&node).is_some_and(current) {
             members.remove(&node);
         }

@@ -188,7 +188,7 @@ fn plane() -> KubeadmControlPlane {
 }
 
 /// Conditions after this state, and the reason of its event.
-fn reported(recovery: &Recovery, before: &[Condition]) -> (Vec<Condition>, Option<News>) {
+fn reported(recovery: &Recovery, before: &[Condition]) -> (Vec<Condition>, Option<PendingEvent>) {
     let mut after = before.to_vec();
     if let Some(verdict) = recovery.verdict(&plane(), before) {
         conditions::set(&mut after, verdict, None, Timestamp::UNIX_EPOCH);

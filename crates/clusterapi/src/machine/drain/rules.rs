@@ -36,7 +36,7 @@ impl Rules {
     ///
     /// # Errors
     /// When the rules cannot be read or decoded.
-    pub(crate) async fn of(ctx: &Context, machine: &Machine) -> Result<Self, Error> {
+    pub(crate) async fn for_machine(ctx: &Context, machine: &Machine) -> Result<Self, Error> {
         let namespace = machine.namespace().unwrap_or_default();
         let api: Api<MachineDrainRule> = Api::namespaced(ctx.client.clone(), &namespace);
         let listed = match decode::list(&api, &ListParams::default()).await {

@@ -11,7 +11,12 @@ use crate::given::tests::Authority;
 fn a_certificate_that_is_given_is_mounted_and_what_its_secret_lacks_is_named() {
     let spec = json!({"release": "2025.1", "exposure":
         {"mode": "Edge", "host": "192.0.2.7", "tls": {"secretName": "mine"}}});
-    let graph = |secrets: &[Json]| desired(&cloud(&spec), &Held::complete("cloud", secrets, || 7));
+    let graph = |secrets: &[Json]| {
+        desired(
+            &cloud(&spec),
+            &Credentials::complete("cloud", secrets, || 7),
+        )
+    };
     let secret = |data: Json| json!({"kind": "Secret", "metadata": {"name": "mine"}, "data": data});
     let problems = [
         (
@@ -65,7 +70,11 @@ fn a_certificate_that_is_given_is_mounted_and_what_its_secret_lacks_is_named() {
         let objects = [secret(
             json!({"tls.crt": encoded(&pair.certificate), "tls.key": encoded("x")}),
         )];
-        ended(&cloud(&spec), &Held::complete("cloud", &objects, || 7), now)
+        ended(
+            &cloud(&spec),
+            &Credentials::complete("cloud", &objects, || 7),
+            now,
+        )
     };
     assert_eq!(held(1_780_000_000), None);
     let late = held(1_900_000_000).unwrap();

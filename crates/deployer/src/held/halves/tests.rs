@@ -1,15 +1,15 @@
 use super::*;
 use crate::held::tests::counter;
 
-fn swapped(held: &Held, swap: &Swap) -> Held {
+fn swapped(held: &Credentials, swap: &Swap) -> Credentials {
     crate::held::tests::swapped(held, ACCOUNTS, swap)
 }
 
-fn held() -> Held {
-    Held::complete("cloud", &[], counter())
+fn held() -> Credentials {
+    Credentials::complete("cloud", &[], counter())
 }
 
-fn users(held: &Held, store: &str, service: &str) -> Vec<String> {
+fn users(held: &Credentials, store: &str, service: &str) -> Vec<String> {
     let logins = held.logins(store, service).into_iter();
     logins.map(|it| it.user).collect()
 }

@@ -1,11 +1,11 @@
 use super::*;
 use crate::held::tests::{counter, swapped};
 
-fn held() -> Held {
-    Held::complete("cloud", &[], counter())
+fn held() -> Credentials {
+    Credentials::complete("cloud", &[], counter())
 }
 
-fn keys(held: &Held, secret: &str) -> Vec<String> {
+fn keys(held: &Credentials, secret: &str) -> Vec<String> {
     let names = [NEW, FORMER, PRIMARY];
     let keys = names.iter().filter_map(|it| held.key(secret, it));
     keys.map(|it| it.expose().to_owned()).collect()

@@ -6,12 +6,12 @@ use crate::held::tests::swapped as swapped_in;
 use crate::object::Object;
 use crate::release::Release;
 
-fn swapped(held: &Held, swap: &Swap) -> Held {
+fn swapped(held: &Credentials, swap: &Swap) -> Credentials {
     swapped_in(held, ACCOUNTS, swap)
 }
 
 /// The cloud with the second half of every account in use, and the first one dropped.
-fn dropped() -> Held {
+fn dropped() -> Credentials {
     let chosen: BTreeSet<&str> = ROTATED.into();
     let both = swapped(&held(), &held().with_next(&chosen, || 5));
     let used = swapped(&both, &both.used());
@@ -91,7 +91,7 @@ fn programs_have_the_half_in_use_and_no_former_password() {
 #[test]
 fn a_database_has_both_halves_and_then_drops_the_former_one() {
     let cloud = cloud(&full(Release::Gazpacho));
-    let sql = |held: &Held| {
+    let sql = |held: &Credentials| {
         let files = texts(&desired(&cloud, held));
         let mut files = files.into_iter();
         files.find(|it| it.contains("CREATE DATABASE")).unwrap()
@@ -233,7 +233,7 @@ fn credentials_are_migrated_by_another_task_for_each_key() {
             &staged.promoted(CREDENTIAL, || byte + 1),
         )
     };
-    let job = |held: &Held| {
+    let job = |held: &Credentials| {
         let step = migrate(&cloud, held).unwrap();
         step.objects.last().unwrap().clone()
     };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use converging::World;
+use converging::System;
 use proptest::sample::Index;
 
 use super::*;
@@ -107,7 +107,7 @@ impl Namespace {
     }
 }
 
-impl World for Namespace {
+impl System for Namespace {
     type Step = Step;
     type State = BTreeMap<Reference, String>;
 
@@ -398,7 +398,7 @@ proptest! {
         let theirs = json!({"kind": "ConfigMap", "metadata": {"name": THEIRS}});
         let mut world = Namespace {
             graph: Arc::new(graph(first)),
-            objects: [(Reference::of(&theirs).unwrap(), theirs)].into(),
+            objects: [(Reference::from_object(&theirs).unwrap(), theirs)].into(),
             now: 0,
             next: 0,
         };

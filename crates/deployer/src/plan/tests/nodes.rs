@@ -21,7 +21,7 @@ fn planned_again_after_apply_nothing_is_left_to_do() {
 fn a_program_is_ready_when_it_is_on_every_node_with_the_label() {
     let graph = graph(guests());
     for mut there in of_nodes(&graph) {
-        let reference = Reference::of(&there).unwrap();
+        let reference = Reference::from_object(&there).unwrap();
         there["metadata"]["generation"] = 1.into();
         let mut asked = |status: Json| {
             there["status"] = status;

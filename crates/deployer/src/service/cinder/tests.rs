@@ -4,20 +4,20 @@ use serde_json::{Value as Json, json};
 
 use crate::desired::tests::{cloud, full, held};
 use crate::desired::{Graph, desired};
-use crate::held::Held;
+use crate::held::Credentials;
 use crate::object::ObjectKind;
 use crate::release::Release;
 
 const KEY: &str = "AQDgR0xpAAAAABAAa0XqYQk3mS0mC1u2mZ8m4A==";
 
 /// What a cluster holds, with the key of a Ceph in the Secret `ceph`.
-fn held_with_key() -> Held {
+fn held_with_key() -> Credentials {
     use base64::Engine as _;
     let key = base64::engine::general_purpose::STANDARD.encode(KEY);
     let secret =
         json!({"kind": "Secret", "metadata": {"name": "ceph"}, "data": {"openstack": key}});
     let mut next = 0_u8;
-    Held::complete("cloud", &[secret], || {
+    Credentials::complete("cloud", &[secret], || {
         next = next.wrapping_mul(5).wrapping_add(17);
         next
     })

@@ -29,7 +29,7 @@ impl std::str::FromStr for SearchOrder {
 
 impl OnNode {
     /// Options in a [`CloudConf`] that differ from the defaults.
-    pub(crate) fn of(conf: &CloudConf) -> Self {
+    pub(crate) fn from_conf(conf: &CloudConf) -> Self {
         let order = &conf.metadata.search_order;
         let is_default = *order == CloudConf::default().metadata.search_order;
         Self {

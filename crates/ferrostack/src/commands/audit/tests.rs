@@ -232,7 +232,7 @@ impl World {
             Ok(())
         };
         let nobody = async |question: String| panic!("{question}");
-        let place = Place {
+        let place = Sources {
             client: &self.client,
             inventory: &inventory,
             connector: self,
@@ -604,9 +604,9 @@ fn the_finalizer_finds_volumes_by_the_metadata_that_the_driver_writes() {
     volume.metadata.insert(name, "kubernetes".to_owned());
     assert!(csi::owner::is_marked(&volume.metadata));
     let view = View {
-        volumes: Arc::new(Table::of(vec![volume])),
+        volumes: Arc::new(Table::from_items(vec![volume])),
         ..View::default()
     };
-    assert_eq!(Leftovers::of(&view, "uid").volumes.len(), 1);
-    assert_eq!(Leftovers::of(&view, "other").volumes.len(), 0);
+    assert_eq!(Leftovers::for_uid(&view, "uid").volumes.len(), 1);
+    assert_eq!(Leftovers::for_uid(&view, "other").volumes.len(), 0);
 }

@@ -151,7 +151,7 @@ pub(crate) fn all(view: &View, project: &str) -> Vec<Thing> {
 }
 
 fn thing<T: Resource>(form: Form, item: &T, name: &str, named: Option<&'static str>) -> Thing {
-    let claim = match (Mark::of(item), Identity::of_pool(item)) {
+    let claim = match (Mark::from_item(item), Identity::of_pool(item)) {
         (Some(mark), _) => Claim::Provider(mark),
         (None, Some(pool)) => Claim::Pool(pool),
         (None, None) => match services(item.description(), item.tags()) {

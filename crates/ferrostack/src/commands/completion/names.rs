@@ -72,7 +72,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(words: &[OsString], environment: &Environment) -> Self {
+    pub(super) fn new(words: &[OsString], environment: &Environment) -> Self {
         let words = words.iter().map(|it| it.to_string_lossy().into_owned());
         Self {
             words: Arc::new(words.collect()),

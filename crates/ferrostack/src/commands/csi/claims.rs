@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use operator::client::Api;
 
-use super::cluster::Place;
+use super::cluster::ClusterFlags;
 use crate::cli::CinderCsiPlugin;
 use crate::environment::Environment;
 
@@ -32,7 +32,7 @@ pub(super) async fn of(
     if !args.pvc_annotations || !args.provide_controller_service {
         return Ok(None);
     }
-    let client = Place::from(args).client(environment).await;
+    let client = ClusterFlags::from(args).client(environment).await;
     let client = client.context("--pvc-annotations needs the cluster of the claims")?;
     Ok(Some(Arc::new(Cluster(client))))
 }

@@ -12,13 +12,13 @@ use crate::environment::Environment;
 
 /// Flags with the cluster.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ClusterFlags {
     kubeconfig: Option<PathBuf>,
     context: Option<String>,
     master: Option<String>,
 }
 
-impl From<&CinderCsiPlugin> for Place {
+impl From<&CinderCsiPlugin> for ClusterFlags {
     fn from(args: &CinderCsiPlugin) -> Self {
         Self {
             kubeconfig: args.kubeconfig.clone(),
@@ -28,7 +28,7 @@ impl From<&CinderCsiPlugin> for Place {
     }
 }
 
-impl Place {
+impl ClusterFlags {
     /// True if a flag or the environment names a cluster.
     pub(super) fn is_named(&self, environment: &Environment) -> bool {
         let variables = ["KUBECONFIG", "KUBERNETES_SERVICE_HOST"];

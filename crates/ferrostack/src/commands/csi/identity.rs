@@ -9,7 +9,7 @@ use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use tokio_util::sync::CancellationToken;
 
-use super::cluster::Place;
+use super::cluster::ClusterFlags;
 use crate::environment::Environment;
 
 /// Pause after an attempt to read the uid.
@@ -30,7 +30,7 @@ pub(super) async fn uid(client: &Client) -> anyhow::Result<String> {
 /// from another cluster's.
 pub(super) async fn learn(
     known: ClusterUid,
-    place: Place,
+    place: ClusterFlags,
     environment: Environment,
     stop: CancellationToken,
 ) {
@@ -65,7 +65,7 @@ pub(super) async fn learn(
     }
 }
 
-async fn of_cluster(place: &Place, environment: &Environment) -> anyhow::Result<String> {
+async fn of_cluster(place: &ClusterFlags, environment: &Environment) -> anyhow::Result<String> {
     uid(&place.client(environment).await?).await
 }
 
@@ -125,7 +125,7 @@ mod tests {
             let variables: Vec<_> = variable.map(|it| ("KUBECONFIG", it)).into_iter().collect();
             let environment = Environment::with(&variables);
             let known = ClusterUid::default();
-            let place = Place::from(&args.unwrap().args);
+            let place = ClusterFlags::from(&args.unwrap().args);
             let learning = learn(known.clone(), place, environment, CancellationToken::new());
             tokio::time::timeout(PAUSE / 2, learning).await.unwrap();
             known.get().map(str::to_owned)

@@ -10,7 +10,7 @@ use kube::Client;
 use openstack::inventory::Resource;
 use operator::client::Api;
 use provider::cluster::leftovers::{self, Leftovers};
-use provider::cluster::observed::{Known, Observed};
+use provider::cluster::observed::{Observed, References};
 use provider::identity::{CLUSTER_ID, Identity};
 use serde_json::{Map, Value, json};
 use status::snapshot::{Kind, Snapshot};
@@ -33,7 +33,7 @@ pub(super) struct Preview {
 const NEVER_ANSWERED: &str = "its API server never answered: what its Services and claims have in the cloud is not known, and stays";
 
 impl Preview {
-    pub(super) async fn of(
+    pub(super) async fn new(
         client: &Client,
         snapshot: &Snapshot,
         name: &str,
@@ -64,17 +64,17 @@ impl Preview {
         let inventory = audit::connected(config?).await?;
         let view = audit::thing::view(&inventory).await;
         let view = view.context("cannot read the cloud")?;
-        let wanted = wanted.map_or_else(|| Wanted::of(&cluster), Ok);
+        let wanted = wanted.map_or_else(|| Wanted::from_cluster(&cluster), Ok);
         let wanted = wanted.map_err(anyhow::Error::msg)?;
         let mut rows = Rows::default();
-        if let Some(id) = Identity::of(&infra, CLUSTER_ID) {
+        if let Some(id) = Identity::for_object(&infra, CLUSTER_ID) {
             of_provider(
-                &Observed::of(Arc::clone(&view), id, &Known::default()),
+                &Observed::new(Arc::clone(&view), id, &References::default()),
                 &mut rows,
             );
         }
         match leftovers::uid(&cluster) {
-            Some(uid) => of_programs(&Leftovers::of(&view, uid), wanted, &mut rows),
+            Some(uid) => of_programs(&Leftovers::for_uid(&view, uid), wanted, &mut rows),
             None => preview.unknown = Some(NEVER_ANSWERED),
         }
         preview.rows = Some(rows);

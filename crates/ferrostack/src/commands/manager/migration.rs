@@ -40,7 +40,7 @@ pub(super) async fn once(
         let name = ours.name_any();
         let stored = definitions.get_opt(&name).await;
         let stored = stored.with_context(|| format!("reading CustomResourceDefinition {name}"))?;
-        outdated.extend(stored.as_ref().and_then(Outdated::of));
+        outdated.extend(stored.as_ref().and_then(Outdated::from_definition));
     }
     storage::rewrite(client, &outdated, say).await
 }

@@ -14,8 +14,8 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::login::{self, Login};
-use super::place::{self, Place};
 use super::purge::Deleted;
+use super::site::{self, Site};
 use crate::cli::OpenStackDelete;
 use crate::data_dir;
 use crate::environment::Environment;
@@ -34,10 +34,10 @@ pub(crate) async fn delete(
     let stop = shutdown.child_token();
     let _end = stop.clone().drop_guard();
     let place = &args.cloud.place;
-    let directory = place::directory(place.data_dir.as_deref(), environment)?;
+    let directory = site::directory(place.data_dir.as_deref(), environment)?;
     let named = place.kubeconfig.is_some() || place.context.is_some();
     if !named && data_dir::holder(&directory)?.is_some() {
-        let client = place::client(place, environment).await?;
+        let client = site::client(place, environment).await?;
         let forget = || login::forget(&directory, false);
         ended(args, &client, &shutdown, forget, &say).await?;
         return login::forget(&directory, args.purge_data);
@@ -49,7 +49,7 @@ pub(crate) async fn delete(
         );
     }
     let metrics = Metrics::default();
-    let mut place = Place::open(place, environment, &metrics, &stop).await?;
+    let mut place = Site::open(place, environment, &metrics, &stop).await?;
     let options = rollout::Options {
         namespace: Some(args.cloud.namespace.clone()),
         metrics,

@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::ResourceExt as _;
 use kube::api::{ListParams, ObjectMeta, PostParams};
 use operator::client::Api;
-use simulator::nodes::faults::{CONFIG_MAP, Ending, KEY, Known, NAMESPACE};
+use simulator::nodes::faults::{CONFIG_MAP, Ending, FaultSet, KEY, NAMESPACE};
 
-use super::place;
+use super::site;
 use crate::cli::{FaultCommand, OpenStackFault, Output, PlaceArgs};
 use crate::environment::Environment;
 
@@ -26,7 +26,7 @@ pub(crate) async fn fault(
         data_dir: args.data_dir.clone(),
         ..PlaceArgs::default()
     };
-    let client = place::client(&place, environment).await?;
+    let client = site::client(&place, environment).await?;
     if let Some(FaultCommand::Node { name, .. }) = &args.command {
         let nodes: Api<Node> = Api::all(client.clone());
         let nodes = nodes.list(&ListParams::default()).await;
@@ -44,14 +44,14 @@ pub(crate) async fn fault(
     }
 }
 
-/// [`Known`] faults after the change.
-async fn changed(maps: &Api<ConfigMap>, change: Option<&FaultCommand>) -> anyhow::Result<Known> {
+/// [`FaultSet`] faults after the change.
+async fn changed(maps: &Api<ConfigMap>, change: Option<&FaultCommand>) -> anyhow::Result<FaultSet> {
     for _ in 0..ATTEMPTS {
         let found = maps.get_opt(CONFIG_MAP).await;
         let found = found.context("cannot read the faults")?;
         let known = found
             .as_ref()
-            .map_or_else(|| Ok(Known::default()), Known::read);
+            .map_or_else(|| Ok(FaultSet::default()), FaultSet::read);
         let mut known = known.with_context(|| {
             format!("ConfigMap {NAMESPACE}/{CONFIG_MAP}, which somebody has changed")
         })?;
@@ -86,7 +86,7 @@ async fn changed(maps: &Api<ConfigMap>, change: Option<&FaultCommand>) -> anyhow
 }
 
 /// Changes the faults.
-fn apply(change: &FaultCommand, known: &mut Known) {
+fn apply(change: &FaultCommand, known: &mut FaultSet) {
     match change {
         FaultCommand::Node { name, mend: true } => {
             known.nodes.remove(name);
@@ -114,12 +114,12 @@ fn apply(change: &FaultCommand, known: &mut Known) {
             };
             known.containers.insert(name.clone(), ending);
         }
-        FaultCommand::MendAll => *known = Known::default(),
+        FaultCommand::MendAll => *known = FaultSet::default(),
     }
 }
 
 /// One line for each fault.
-fn text(known: &Known) -> String {
+fn text(known: &FaultSet) -> String {
     let nodes = known.nodes.iter().map(|it| format!("node {it} is off\n"));
     let images = known.images.iter();
     let images = images.map(|it| format!("image {it} is on no node\n"));
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn faults_are_listed_and_mended_one_by_one_and_all_at_once() {
-        let mut known = Known::default();
+        let mut known = FaultSet::default();
         assert_eq!(text(&known), "nothing is faulty\n");
         let container = |mend| FaultCommand::Container {
             name: "nova-api".to_owned(),
@@ -170,9 +170,9 @@ mod tests {
         apply(&image(true), &mut known);
         assert_eq!(text(&known), "node node-0 is off\n");
         apply(&node(true), &mut known);
-        assert_eq!(known, Known::default());
+        assert_eq!(known, FaultSet::default());
         apply(&container(false), &mut known);
         apply(&FaultCommand::MendAll, &mut known);
-        assert_eq!(known, Known::default());
+        assert_eq!(known, FaultSet::default());
     }
 }

@@ -9,7 +9,7 @@ use openstack::CloudConfig;
 use operator::client::Api;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::place::{self, Place};
+use super::site::{self, Site};
 use crate::cli::CloudArgs;
 use crate::commands::up;
 use crate::connect::quoted;
@@ -27,10 +27,10 @@ pub(crate) async fn clouds_yaml(
     args: &CloudArgs,
     environment: &Environment,
 ) -> anyhow::Result<SecretString> {
-    let client = place::client(&args.place, environment).await?;
-    let url = match place::is_simulated(&args.place) {
+    let client = site::client(&args.place, environment).await?;
+    let url = match site::is_simulated(&args.place) {
         true => {
-            let data = place::directory(args.place.data_dir.as_deref(), environment)?;
+            let data = site::directory(args.place.data_dir.as_deref(), environment)?;
             up::simulated_openstack(&data)?
         }
         false => None,
@@ -51,7 +51,7 @@ pub(crate) async fn clouds_yaml(
 /// Writes the clouds.yaml of a cloud into the data directory as a private file, with the authority of the certificate.
 /// Returns the [`Path`]; `None` without an administrator, or if the cloud is not reachable from outside of the cluster.
 pub(super) async fn write(
-    place: &Place,
+    place: &Site,
     namespace: &str,
     name: &str,
 ) -> anyhow::Result<Option<String>> {

@@ -40,7 +40,7 @@ pub(super) fn defaults() -> Value {
 /// # Errors
 /// If there is no checkout.
 pub(super) fn kubeconfig(environment: &Environment) -> anyhow::Result<PathBuf> {
-    Ok(Machine::of(environment)?.kubeconfig)
+    Ok(Machine::from_environment(environment)?.kubeconfig)
 }
 
 /// This machine with the scripts of a checkout.
@@ -61,7 +61,7 @@ pub(super) async fn prepared(
     environment: &Environment,
     note: &mut dyn FnMut(&str),
 ) -> anyhow::Result<PathBuf> {
-    let machine = Machine::of(environment)?;
+    let machine = Machine::from_environment(environment)?;
     let commands = commands(spec)?;
     if !rustix::process::geteuid().is_root() {
         bail!(
@@ -80,7 +80,7 @@ pub(super) async fn prepared(
 }
 
 impl Machine {
-    fn of(environment: &Environment) -> anyhow::Result<Self> {
+    fn from_environment(environment: &Environment) -> anyhow::Result<Self> {
         let here = &environment.working_dir;
         let has_scripts = |it: &&Path| [IMAGE, NODE].iter().all(|path| it.join(path).is_file());
         let Some(checkout) = here.ancestors().find(has_scripts) else {
@@ -186,7 +186,7 @@ mod tests {
     async fn image_and_node_are_made_one_after_the_other() {
         let directory = checkout(0);
         let deep = directory.path().join("images");
-        let machine = Machine::of(&within(&deep)).unwrap();
+        let machine = Machine::from_environment(&within(&deep)).unwrap();
         let mut spec = defaults();
         spec["release"] = "zed".into();
         for words in commands(&spec).unwrap() {
@@ -207,7 +207,7 @@ mod tests {
     #[tokio::test]
     async fn a_script_that_fails_is_named() {
         let directory = checkout(3);
-        let machine = Machine::of(&within(directory.path())).unwrap();
+        let machine = Machine::from_environment(&within(directory.path())).unwrap();
         let commands = commands(&json!({"release": "zed"})).unwrap();
         let error = machine.run(&commands[0]).await.unwrap_err();
         assert_eq!(
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn who_is_not_root_or_in_no_checkout_is_told_what_to_do() {
         let directory = checkout(0);
-        let machine = Machine::of(&within(directory.path())).unwrap();
+        let machine = Machine::from_environment(&within(directory.path())).unwrap();
         let commands = commands(&json!({"release": "2026.1"})).unwrap();
         let filled = [r#"compute={"driver":"Fake"}"#.to_owned()];
         let words = machine.by_hand(&commands, &filled, "ferrostack");
@@ -235,7 +235,9 @@ mod tests {
             assert!(words.contains(line), "{words}");
         }
         let outside = tempfile::tempdir().unwrap();
-        let error = Machine::of(&within(outside.path())).err().unwrap();
+        let error = Machine::from_environment(&within(outside.path()))
+            .err()
+            .unwrap();
         assert!(
             error
                 .to_string()

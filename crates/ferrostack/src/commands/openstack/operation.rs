@@ -16,7 +16,7 @@ use operator::client::Api;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::place;
+use super::site;
 use crate::cli::{CloudArgs, OpenStackBackup, OpenStackRestore, OpenStackRotate, Output};
 use crate::environment::Environment;
 
@@ -92,7 +92,7 @@ impl Asked<'_> {
         shutdown: &CancellationToken,
         say: &dyn Fn(&str),
     ) -> anyhow::Result<()> {
-        let client = place::client(&self.cloud.place, environment).await?;
+        let client = site::client(&self.cloud.place, environment).await?;
         self.judged(&client, environment).await?;
         let api: Api<OpenStackOperation> = Api::namespaced(client, &self.cloud.namespace);
         if let What::Rotate(_) = self.what {

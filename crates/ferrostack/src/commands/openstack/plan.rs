@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::ValueEnum as _;
-use deployer::{Cloud, Held, Plan, Reference};
+use deployer::{Cloud, Credentials, Plan, Reference};
 use jiff::Timestamp;
 use kube::Client;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::up::parameters::Asked;
 use super::up::{self, parameters};
-use super::{machine, place, upgrade};
+use super::{machine, site, upgrade};
 use crate::cli::{DataDirArg, On, OpenStackApply, OpenStackPlan, Output, PlanServer, ServerArgs};
 use crate::connect::{self, quoted, quoted_text};
 use crate::environment::Environment;
@@ -176,7 +176,7 @@ fn connection(args: &PlanServer, environment: &Environment) -> anyhow::Result<Se
         context: args.context.clone(),
         data_dir: DataDirArg {
             data_dir: match simulated {
-                true => Some(place::directory(args.data_dir.as_deref(), environment)?),
+                true => Some(site::directory(args.data_dir.as_deref(), environment)?),
                 false => None,
             },
         },
@@ -218,11 +218,11 @@ async fn outcome(
     })
 }
 
-/// [`Held`] values, made once. Missing passwords are replaced by stand-ins: a plan is never applied, and two plans are
+/// [`Credentials`] values, made once. Missing passwords are replaced by stand-ins: a plan is never applied, and two plans are
 /// equal.
-fn held(cloud: &Cloud, objects: &[Value]) -> Held {
+fn held(cloud: &Cloud, objects: &[Value]) -> Credentials {
     let mut next = 0_u8;
-    Held::complete(&cloud.name, objects, || {
+    Credentials::complete(&cloud.name, objects, || {
         next = next.wrapping_add(1);
         next
     })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use deployer::{Cloud, Held, PART_OF, Parameters, Reference, Release, UID};
+use deployer::{Cloud, Credentials, PART_OF, Parameters, Reference, Release, UID};
 use kube::Client;
 use kube::api::{DeleteParams, Preconditions};
 use serde_json::Value;
@@ -66,18 +66,18 @@ impl Deleted<'_> {
         let cloud = Cloud {
             name: self.name.to_owned(),
             namespace: self.namespace.to_owned(),
-            parameters: Parameters::of(Release::Epoxy),
+            parameters: Parameters::from_release(Release::Epoxy),
             spec: Value::Null,
         };
         // Nothing of it is written.
-        let graph = deployer::desired(&cloud, &Held::complete(self.name, objects, || 0));
+        let graph = deployer::desired(&cloud, &Credentials::complete(self.name, objects, || 0));
         let left = uids.iter().flat_map(|uid| {
             let groups = deployer::removal(&graph, uid, objects, true);
             groups.into_iter().flatten()
         });
         let with_uid = |reference: Reference| {
             let mut all = objects.iter();
-            let there = all.find(|it| Reference::of(it).as_ref() == Some(&reference))?;
+            let there = all.find(|it| Reference::from_object(it).as_ref() == Some(&reference))?;
             let uid = there["metadata"]["uid"].as_str()?.to_owned();
             Some((reference, uid))
         };

@@ -9,7 +9,7 @@ use api::{conditions, printable};
 use operator::client::Api;
 use serde_json::json;
 
-use super::{place, upgrade};
+use super::{site, upgrade};
 use crate::cli::{OpenStackStatus, Output, PlaceArgs};
 use crate::environment::Environment;
 
@@ -19,7 +19,7 @@ pub(crate) async fn status(
     environment: &Environment,
 ) -> anyhow::Result<String> {
     let (name, namespace) = (&args.cloud.name, &args.cloud.namespace);
-    let client = place::client(&args.cloud.place, environment).await?;
+    let client = site::client(&args.cloud.place, environment).await?;
     let api: Api<OpenStack> = Api::namespaced(client, namespace);
     let found = api.get_opt(name).await;
     let Some(cloud) = found.with_context(|| format!("cannot read OpenStack {namespace}/{name}"))?
@@ -43,7 +43,7 @@ pub(crate) async fn status(
 
 /// URL of Horizon for browsers; `None` without one: inside the cluster alone, or on simulated nodes.
 fn dashboard(cloud: &OpenStack, place: &PlaceArgs) -> Option<String> {
-    url(cloud).filter(|_| !place::is_simulated(place))
+    url(cloud).filter(|_| !site::is_simulated(place))
 }
 
 /// URL of Horizon at the edge, if any.

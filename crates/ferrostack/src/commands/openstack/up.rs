@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::parameters::Asked;
 use self::report::Report;
-use super::place::Place;
+use super::site::Site;
 use super::{login, machine, status};
 use crate::cli::{On, OpenStackUp, PlaceArgs};
 use crate::connect::quoted_text;
@@ -68,7 +68,7 @@ pub(crate) async fn up(
     let Some(place) = place else {
         return Ok(());
     };
-    let mut place = Place::open(&place, environment, &metrics, &stop).await?;
+    let mut place = Site::open(&place, environment, &metrics, &stop).await?;
     if place.simulated.is_some() {
         report.note(SIMULATED);
         report.mark_simulated();
@@ -360,7 +360,7 @@ const PAUSED: &str = "is paused, and nothing is written to it; `paused: false` l
 /// does not count.
 async fn follow(
     args: &OpenStackUp,
-    place: &Place,
+    place: &Site,
     asked: &Asked,
     report: &mut Report<'_>,
     mut running: Running,
@@ -447,7 +447,7 @@ async fn follow(
 
 /// Prints the readiness of the cloud, with commands, and with the dashboard of a real cloud.
 async fn announce(
-    place: &Place,
+    place: &Site,
     asked: &Asked,
     report: &mut Report<'_>,
     requests: &Requests,

@@ -16,7 +16,7 @@ use operator::client::Api;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::place;
+use super::site;
 use super::up::HOPELESS;
 use super::up::report::Report;
 use crate::cli::OpenStackUpgrade;
@@ -75,7 +75,7 @@ pub(crate) async fn upgrade(
     say: impl Fn(&str),
     warn: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    let client = place::client(&args.cloud.place, environment).await?;
+    let client = site::client(&args.cloud.place, environment).await?;
     let (name, namespace) = (&args.cloud.name, &args.cloud.namespace);
     let upgrading = Upgrading {
         args,

@@ -7,7 +7,7 @@ use api::openstack::conditions::{Reason, Type};
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus, Phase};
 use api::{conditions, printable};
 use deployer::upgrade::{Stages, Turn};
-use deployer::{Cause, Cloud, Held, Parameters, Release, Reported, Situation, Why, Written};
+use deployer::{Cause, Cloud, Credentials, Parameters, Release, Reported, Situation, Why, Written};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::StorageClass;
@@ -17,14 +17,14 @@ use operator::client::Api;
 use serde_json::Value;
 use status::sentence::Sentence;
 
-use super::place;
 use super::plan::cluster;
+use super::site;
 use crate::cli::{OpenStackWhy, Output};
 use crate::environment::Environment;
 
 /// Reason why a cloud, or an object in it, is not ready, as text or JSON.
 pub(crate) async fn why(args: &OpenStackWhy, environment: &Environment) -> anyhow::Result<String> {
-    let client = place::client(&args.place, environment).await?;
+    let client = site::client(&args.place, environment).await?;
     let (name, namespace) = (&args.cloud, &args.namespace);
     let api: Api<OpenStack> = Api::namespaced(client.clone(), namespace);
     let found = api.get_opt(name).await;
@@ -52,11 +52,11 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
             .as_str()
             .and_then(Release::named)
         {
-            Some(release) => Ok((Parameters::of(release), "spec")),
+            Some(release) => Ok((Parameters::from_release(release), "spec")),
             None => Err(anyhow::Error::new(error)),
         }
     })?;
-    let cloud = Cloud::of(&document, parameters)?;
+    let cloud = Cloud::new(&document, parameters)?;
     let objects = cluster::objects(client, &cloud.namespace).await?;
     let pods = cluster::pods(client, &cloud.namespace).await?;
     let nodes: Api<Node> = Api::all(client.clone());
@@ -71,7 +71,7 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
     let classes = classes.list(&ListParams::default()).await.ok();
     let classes: Option<Vec<String>> =
         classes.map(|it| it.items.iter().map(ResourceExt::name_any).collect());
-    let held = Held::complete(&cloud.name, &objects, || 0);
+    let held = Credentials::complete(&cloud.name, &objects, || 0);
     let status = object.status.clone().unwrap_or_default();
     let (graph, plan) = match stage(&cloud, &document, &held, &status, (&objects, &pods)) {
         Some(turn) => (turn.graph, turn.plan),
@@ -101,7 +101,7 @@ async fn of(client: &Client, object: &OpenStack, asked: Option<&str>) -> anyhow:
 fn stage(
     cloud: &Cloud,
     document: &Value,
-    held: &Held,
+    held: &Credentials,
     status: &OpenStackStatus,
     (objects, pods): (&[Value], &[Value]),
 ) -> Option<Turn> {
@@ -115,7 +115,7 @@ fn stage(
         parameters: deployer::checked(&wanted).ok()?,
         ..cloud.clone()
     };
-    let stages = Stages::of(&newer, from, held);
+    let stages = Stages::new(&newer, from, held);
     let accounts = accounts(status, stages.accounts());
     Some(match cloud.parameters.release == to {
         true => stages.turn(phase, objects, pods, &accounts),

@@ -77,7 +77,7 @@ pub(super) fn forecast(cluster: &Cluster, view: &Arc<View>) -> Forecast {
         problems: cluster.problems.clone(),
         ..Forecast::default()
     };
-    let at = preview::Place {
+    let at = preview::ClusterObjects {
         cluster: &cluster.object,
         infra: &cluster.infra,
         control_plane: &cluster.serving,

@@ -68,7 +68,7 @@ fn typed<K: DeserializeOwned>(
 
 impl Cluster {
     /// [`Cluster`] `name`; `machines` and `servers` are the existing ones.
-    pub(super) fn of(
+    pub(super) fn new(
         objects: &Objects,
         name: &str,
         machines: Vec<Machine>,

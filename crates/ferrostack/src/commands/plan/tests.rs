@@ -247,7 +247,7 @@ async fn machines_that_exist_stay_leave_or_are_replaced_with_what_differs() {
             "status": {"instanceID": name}});
         servers.push(serde_json::from_value(server).unwrap());
     }
-    let cluster = objects::Cluster::of(&objects, "demo", machines, servers).unwrap();
+    let cluster = objects::Cluster::new(&objects, "demo", machines, servers).unwrap();
     let pool = &cluster.pools[1];
     let why: Vec<_> = pool.outdated.iter().map(|(_, why)| why.as_str()).collect();
     assert_eq!(
@@ -308,7 +308,7 @@ fn a_machine_of_the_control_plane_without_an_owner_is_a_member_of_the_load_balan
         machine("worker", "worker"),
     ];
     let (machines, servers) = all.into_iter().unzip();
-    let cluster = objects::Cluster::of(&objects, "demo", machines, servers).unwrap();
+    let cluster = objects::Cluster::new(&objects, "demo", machines, servers).unwrap();
     let serving: Vec<_> = cluster.serving.iter().map(ResourceExt::name_any).collect();
     assert_eq!(serving, ["alone"]);
 }

@@ -67,7 +67,7 @@ pub(crate) struct Copy {
 
 impl Copy {
     /// Copies the objects of `namespace`, without objects being deleted.
-    pub(crate) async fn of(client: &Client, namespace: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn for_namespace(client: &Client, namespace: &str) -> anyhow::Result<Self> {
         let options = Options {
             hooks: Arc::new(::management::Rules),
             ..Options::default()

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openstack::Kind;
-use simulator::world::World;
+use simulator::data_plane::DataPlane;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Capacity for hints, above the number of kinds with hints.
 const HINTS: usize = 16;
 
-/// Sends a hint for each server of the [`World`] that vanishes or stops, until `stop`.
+/// Sends a hint for each server of the [`DataPlane`] that vanishes or stops, until `stop`.
 pub(super) fn of(
-    mut world: watch::Receiver<Arc<World>>,
+    mut world: watch::Receiver<Arc<DataPlane>>,
     stop: CancellationToken,
 ) -> broadcast::Sender<Kind> {
     let hints = broadcast::Sender::new(HINTS);
@@ -34,18 +34,18 @@ pub(super) fn of(
     hints
 }
 
-fn ids(world: &World) -> BTreeSet<String> {
+fn ids(world: &DataPlane) -> BTreeSet<String> {
     let running = world.instances.iter().filter(|server| server.running);
     running.map(|server| server.id.clone()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use simulator::world::Instance;
+    use simulator::data_plane::Instance;
 
     use super::*;
 
-    fn world(servers: &[(&str, bool)]) -> Arc<World> {
+    fn world(servers: &[(&str, bool)]) -> Arc<DataPlane> {
         let instances = servers.iter().map(|(id, running)| Instance {
             id: (*id).to_owned(),
             running: *running,
@@ -62,9 +62,9 @@ mod tests {
             disk_gib: 1,
             image: String::new(),
         });
-        Arc::new(World {
+        Arc::new(DataPlane {
             instances: instances.collect(),
-            ..World::default()
+            ..DataPlane::default()
         })
     }
 

@@ -62,7 +62,7 @@ async fn a_request_goes_through_the_proxy_of_its_kubeconfig_or_of_the_environmen
     let url = format!("http://me:p%40ss@{address}");
     let variables = [("HTTPS_PROXY", url.as_str()), ("NO_PROXY", "192.0.2.0/24")];
     let find = |name: &str| variables.iter().find(|it| it.0 == name).map(|it| it.1);
-    let proxies = Proxies::of(find);
+    let proxies = Proxies::from_variables(find);
     let why = asked("https://api.example.test:6443", "", &proxies).await;
     let first = seen.lock().remove(0);
     assert!(

@@ -5,7 +5,7 @@ use openstack::inventory::Table;
 use openstack::loadbalancer::LoadBalancer;
 
 use super::*;
-use crate::cluster::observed::Known;
+use crate::cluster::observed::References;
 use crate::identity::Identity;
 
 const ADDRESS: &str = "198.51.100.7";
@@ -26,14 +26,14 @@ fn use_of(ours: Identity, description: &str, port: Option<&Port>, balanced: bool
         ..Default::default()
     };
     let view = View {
-        floating_ips: Arc::new(Table::of([ip])),
-        ports: Arc::new(Table::of(port.cloned())),
-        load_balancers: Arc::new(Table::of([balancer])),
+        floating_ips: Arc::new(Table::from_items([ip])),
+        ports: Arc::new(Table::from_items(port.cloned())),
+        load_balancers: Arc::new(Table::from_items([balancer])),
         ..View::default()
     };
     of(
         ADDRESS,
-        &Observed::of(Arc::new(view), ours, &Known::default()),
+        &Observed::new(Arc::new(view), ours, &References::default()),
         balanced,
     )
 }

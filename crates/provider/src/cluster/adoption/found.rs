@@ -195,7 +195,7 @@ impl<'v> Search<'v> {
                 item.name(),
                 expected.names.join(" or ")
             ),
-            Some(item) => match (Mark::of(item), Identity::of_pool(item)) {
+            Some(item) => match (Mark::from_item(item), Identity::of_pool(item)) {
                 (Some(mark), _) if mark == side.mark => return Some(item),
                 (Some(mark), _) => format!(
                     "{what} {id}, {which}, carries the mark {} of another owner, and that of {} would be {}",
@@ -251,7 +251,7 @@ impl<'v> Search<'v> {
     ) {
         for item in items {
             let known = self.found.iter().any(|known| known.id == item.id());
-            if known || Mark::of(&**item).is_some() {
+            if known || Mark::from_item(&**item).is_some() {
                 continue;
             }
             self.conflicts.push(format!(

@@ -10,7 +10,7 @@ use super::found::{By, Expected, Search, Side, What};
 use crate::identity::Mark;
 use crate::machine::desired::port_name;
 use crate::machine::facts::ports;
-use crate::machine::observed::Known;
+use crate::machine::observed::References;
 use crate::names::Names;
 
 /// Server created by the Go provider.
@@ -52,7 +52,7 @@ pub(super) fn machine(
             side.object
         ));
     }
-    let known = Known::of(machine);
+    let known = References::from_object(machine);
     let by = side.object.clone();
     let server = known.server().map(|id| (id.to_owned(), by.clone()));
     let mut of_server = OfServer {

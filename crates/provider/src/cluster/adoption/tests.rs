@@ -58,12 +58,12 @@ fn port(id: &str, name: &str, device: &str) -> Port {
 
 fn view(servers: Vec<Server>, ports: Vec<Port>) -> View {
     View {
-        networks: Arc::new(Table::of([network(
+        networks: Arc::new(Table::from_items([network(
             "net",
             "k8s-clusterapi-cluster-default-demo",
         )])),
-        servers: Arc::new(Table::of(servers)),
-        ports: Arc::new(Table::of(ports)),
+        servers: Arc::new(Table::from_items(servers)),
+        ports: Arc::new(Table::from_items(ports)),
         ..View::default()
     }
 }

@@ -35,11 +35,11 @@ pub(super) async fn apply(
 ) -> Result<Outcome, Problem> {
     let mark = wanted.map(|wanted| wanted.mark);
     for _ in 0..ROUNDS {
-        let observed = Observed::of(&work.observe(kinds, age).await?, mark);
+        let observed = Observed::new(&work.observe(kinds, age).await?, mark);
         let plan = plan::plan(wanted, &observed);
         let mut is_changed = false;
         for step in &plan.steps {
-            let known = Observed::of(&work.known(), mark);
+            let known = Observed::new(&work.known(), mark);
             let Some(request) = plan::request(step, wanted, &known) else {
                 continue;
             };
@@ -50,7 +50,7 @@ pub(super) async fn apply(
             return Ok(Outcome { observed, plan });
         }
     }
-    let observed = Observed::of(&work.known(), mark);
+    let observed = Observed::new(&work.known(), mark);
     let plan = plan::plan(wanted, &observed);
     Ok(Outcome { observed, plan })
 }

@@ -10,12 +10,12 @@ use openstack::View;
 use openstack::network::{FloatingIp, FloatingIpCreate, FloatingIpUpdate};
 
 use crate::cluster::control_plane::address;
-use crate::cluster::facts::Place;
+use crate::cluster::facts::EndpointNetwork;
 use crate::cluster::observed::Observed as OfCluster;
 use crate::cluster::request::Request as OfNetwork;
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::Desired;
-use crate::machine::observed::{Known, Observed as OfServer};
+use crate::machine::observed::{Observed as OfServer, References};
 use crate::machine::plan as server;
 
 /// Bastion of the spec.
@@ -27,8 +27,8 @@ pub struct Wanted {
     pub server: Option<Desired>,
     /// Floating IP.
     pub address: Option<Address>,
-    /// [`Place`] of the port with the floating IP.
-    pub place: Place,
+    /// [`EndpointNetwork`] of the port with the floating IP.
+    pub place: EndpointNetwork,
     /// Description of the floating IP, with the mark.
     pub description: String,
     /// Tags of the floating IP.
@@ -61,9 +61,9 @@ pub struct Observed {
 
 impl Observed {
     /// Bastion in the observed state of its cluster; `wanted` is the [`Mark`] of the wanted one.
-    pub fn of(cluster: &OfCluster, wanted: Option<Mark>) -> Self {
+    pub fn new(cluster: &OfCluster, wanted: Option<Mark>) -> Self {
         let view = &cluster.view;
-        let with = |mark| OfServer::of(Arc::clone(view), mark, Known::default());
+        let with = |mark| OfServer::new(Arc::clone(view), mark, References::default());
         let marks = cluster.bastions().into_iter();
         let former = marks.filter(|mark| Some(*mark) != wanted).map(with);
         let mut ips = cluster.bastion_ips.clone();
@@ -91,13 +91,13 @@ impl Observed {
     pub fn place(&self, wanted: &Wanted) -> Option<(String, String)> {
         let mut ports = self.current.as_ref()?.ports.clone();
         ports.sort_by(|a, b| a.name.cmp(&b.name));
-        let at = |place: &Place| {
+        let at = |place: &EndpointNetwork| {
             ports.iter().find_map(|port| {
                 let ip = address(port, place).filter(|ip| !ip.ip_address.contains(':'))?;
                 Some((port.id.clone(), ip.ip_address.clone()))
             })
         };
-        at(&wanted.place).or_else(|| at(&Place::default()))
+        at(&wanted.place).or_else(|| at(&EndpointNetwork::default()))
     }
 }
 

@@ -6,7 +6,7 @@ use openstack::inventory::Table;
 use serde_json::json;
 
 use super::*;
-use crate::cluster::observed::Known as OfCluster;
+use crate::cluster::observed::References as OfCluster;
 
 fn port(mark: Mark, name: &str, network: &str, ips: &[(&str, &str)]) -> Port {
     let ip = |(subnet, address): &(&str, &str)| FixedIp {
@@ -24,7 +24,10 @@ fn port(mark: Mark, name: &str, network: &str, ips: &[(&str, &str)]) -> Port {
     }
 }
 
-fn address_of(ports: impl Fn(Mark) -> Vec<Port>, place: &Place) -> Option<(String, String)> {
+fn address_of(
+    ports: impl Fn(Mark) -> Vec<Port>,
+    place: &EndpointNetwork,
+) -> Option<(String, String)> {
     let (cluster, id) = (Identity::new(), Identity::new());
     let mark = Mark::machine(cluster, id);
     let server = Server {
@@ -34,20 +37,20 @@ fn address_of(ports: impl Fn(Mark) -> Vec<Port>, place: &Place) -> Option<(Strin
         ..Default::default()
     };
     let view = Arc::new(View {
-        servers: Arc::new(Table::of([server])),
-        ports: Arc::new(Table::of(ports(mark))),
+        servers: Arc::new(Table::from_items([server])),
+        ports: Arc::new(Table::from_items(ports(mark))),
         ..View::default()
     });
     let annotations = json!({MACHINE_ID: id.to_string()});
     let machine = json!({"metadata": {"name": "cp", "annotations": annotations},
         "spec": {"flavor": {"id": "f"}, "image": {"id": "i"}}});
     let machine = serde_json::from_value(machine).unwrap();
-    let observed = Observed::of(view, cluster, &OfCluster::default());
+    let observed = Observed::new(view, cluster, &OfCluster::default());
     running(&machine, &observed, place).map(|found| (found.port_id, found.address))
 }
 
-fn place(network: &str, subnet: &str) -> Place {
-    Place {
+fn place(network: &str, subnet: &str) -> EndpointNetwork {
+    EndpointNetwork {
         network: Some(network.into()),
         subnet: Some(subnet.into()),
         zone_subnets: Vec::new(),
@@ -72,7 +75,7 @@ fn a_control_plane_machine_serves_on_the_clusters_network_whatever_its_first_por
     assert_eq!(found("nodes", "a"), on("port-m-1", "10.0.0.5"));
     assert_eq!(found("nodes", "other"), on("port-m-1", "10.0.1.5"));
     assert_eq!(found("elsewhere", "a"), None);
-    let nowhere = address_of(ports, &Place::default());
+    let nowhere = address_of(ports, &EndpointNetwork::default());
     assert_eq!(nowhere, on("port-m-0", "172.16.0.5"));
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use openstack::inventory::Table;
 
 use super::*;
-use crate::cluster::observed::Known;
+use crate::cluster::observed::References;
 use crate::identity::Identity;
 
 const OURS: &str = "11111111-1111-4111-8111-111111111111";
@@ -59,14 +59,14 @@ fn view() -> View {
     let web = format!("{OF_SERVICE}kubernetes_default_web");
     let text = format!("{IP_OF_SERVICE}default/web from cluster kubernetes");
     View {
-        load_balancers: Arc::new(Table::of(vec![
+        load_balancers: Arc::new(Table::from_items(vec![
             balancer("ours", &web, &[&web, &ours, "ferrostack-service=s1"]),
             balancer("theirs", &web, &[&web, &theirs, "ferrostack-service=s2"]),
             balancer("of the Go manager", &web, &[&web]),
             balancer("of both", &web, &[&ours, &theirs]),
             balancer("of a user", "web", &[&ours]),
         ])),
-        floating_ips: Arc::new(Table::of(vec![
+        floating_ips: Arc::new(Table::from_items(vec![
             ip(
                 "ours",
                 Some("port-of-ours"),
@@ -101,14 +101,14 @@ fn view() -> View {
             ip("of a user", Some("port-of-ours"), "mine"),
             ip("of nobody", None, &text),
         ])),
-        security_groups: Arc::new(Table::of(vec![
+        security_groups: Arc::new(Table::from_items(vec![
             group("ours", &format!("x ({ours}) (ferrostack-service=s9)")),
             group("ours, without room", "x (ferrostack-service=s1)"),
             group("theirs", &format!("x ({theirs}) (ferrostack-service=s1)")),
             group("theirs, without room", "x (ferrostack-service=s2)"),
             group("of a user", &format!("about {ours}")),
         ])),
-        volumes: Arc::new(Table::of(vec![
+        volumes: Arc::new(Table::from_items(vec![
             volume(
                 "ours",
                 "available",
@@ -131,7 +131,7 @@ fn view() -> View {
 }
 
 fn observed(view: View) -> Observed {
-    Observed::of(Arc::new(view), Identity::new(), &Known::default())
+    Observed::new(Arc::new(view), Identity::new(), &References::default())
 }
 
 const ALL: Wanted = Wanted {
@@ -141,7 +141,7 @@ const ALL: Wanted = Wanted {
 
 #[test]
 fn what_carries_the_uid_is_found_and_nothing_of_a_cluster_with_the_same_name() {
-    let left = Leftovers::of(&view(), OURS);
+    let left = Leftovers::for_uid(&view(), OURS);
     let of = |ids: Vec<&String>| ids.into_iter().cloned().collect::<Vec<_>>();
     assert_eq!(
         of(left.balancers.iter().map(|it| &it.id).collect()),
@@ -186,7 +186,7 @@ fn nothing_is_deleted_that_nobody_asked_for() {
 #[test]
 fn a_group_in_use_keeps_the_load_balancer_by_which_it_is_found() {
     let mut view = view();
-    view.ports = Arc::new(Table::of(vec![openstack::network::Port {
+    view.ports = Arc::new(Table::from_items(vec![openstack::network::Port {
         id: "p".to_owned(),
         security_groups: vec!["ours, without room".to_owned()],
         ..Default::default()
@@ -211,10 +211,10 @@ fn what_the_cloud_is_busy_with_is_waited_for() {
     let mut view = view();
     let mut pending = balancer("ours", OF_SERVICE, &[&format!("{CLUSTER_TAG}{OURS}")]);
     pending.provisioning_status = "PENDING_UPDATE".to_owned();
-    view.load_balancers = Arc::new(Table::of(vec![pending]));
+    view.load_balancers = Arc::new(Table::from_items(vec![pending]));
     let mark = [(VOLUME_CLUSTER, "kubernetes"), (VOLUME_UID, OURS)];
     let volumes = ["deleting", "in-use", "error"].map(|status| volume(status, status, &mark));
-    view.volumes = Arc::new(Table::of(volumes.to_vec()));
+    view.volumes = Arc::new(Table::from_items(volumes.to_vec()));
     let planned = plan(&observed(view), OURS, ALL);
     let stuck: Vec<bool> = planned.waits.iter().map(|wait| wait.is_stuck).collect();
     assert_eq!(stuck, [false, true, false]);

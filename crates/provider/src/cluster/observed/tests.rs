@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 /// The references of a cluster whose status names the resources `b` and whose endpoint is `host`.
-fn named(host: &str) -> Known {
+fn named(host: &str) -> References {
     let object = json!({
         "metadata": {"name": "demo"},
         "spec": {"identityRef": {"name": "s", "cloudName": "c"},
@@ -15,7 +15,7 @@ fn named(host: &str) -> Known {
             "apiServerManagedLoadBalancer": {"id": "lb-b", "name": "n", "ip": "10.6.0.5", "internalIP": "10.6.0.5"},
         },
     });
-    Known::of(&serde_json::from_value(object).unwrap())
+    References::from_object(&serde_json::from_value(object).unwrap())
 }
 
 /// Two resources of each kind, `a` and `b`, with the mark of a cluster; both subnets are on `network`, and the load
@@ -58,14 +58,14 @@ fn twice(cluster: Identity, network: &str, balancers: [&str; 2]) -> Arc<View> {
         ..Default::default()
     };
     Arc::new(View {
-        networks: Arc::new(Table::of(both.map(network))),
-        subnets: Arc::new(Table::of(both.map(subnet))),
-        routers: Arc::new(Table::of(both.map(router))),
-        security_groups: Arc::new(Table::of(both.map(group))),
-        load_balancers: Arc::new(Table::of(
+        networks: Arc::new(Table::from_items(both.map(network))),
+        subnets: Arc::new(Table::from_items(both.map(subnet))),
+        routers: Arc::new(Table::from_items(both.map(router))),
+        security_groups: Arc::new(Table::from_items(both.map(group))),
+        load_balancers: Arc::new(Table::from_items(
             [("a", balancers[0]), ("b", balancers[1])].map(balancer),
         )),
-        floating_ips: Arc::new(Table::of(both.map(ip))),
+        floating_ips: Arc::new(Table::from_items(both.map(ip))),
         ..View::default()
     })
 }
@@ -86,7 +86,7 @@ fn first(observed: &Observed) -> [String; 6] {
 fn of_two_resources_with_one_mark_the_one_in_status_stays() {
     let cluster = Identity::new();
     let view = twice(cluster, "net-a", ["ACTIVE", "ERROR"]);
-    let observed = Observed::of(view, cluster, &named("192.0.2.2"));
+    let observed = Observed::new(view, cluster, &named("192.0.2.2"));
     assert_eq!(
         first(&observed),
         ["net-b", "subnet-b", "router-b", "group-b", "lb-b", "ip-b"]
@@ -102,7 +102,7 @@ fn without_a_status_what_is_in_use_stays_and_no_load_balancer_in_error() {
         (["ERROR", "PENDING_CREATE"], "lb-b"),
     ] {
         let view = twice(cluster, "net-b", states);
-        let observed = Observed::of(view, cluster, &Known::default());
+        let observed = Observed::new(view, cluster, &References::default());
         assert_eq!(observed.balancers[0].id, stays, "{states:?}");
         assert_eq!(observed.networks[0].id, "net-b");
     }

@@ -67,7 +67,7 @@ fn servers(observed: &Observed, plan: &mut Plan) {
 fn balancers(observed: &Observed, plan: &mut Plan) {
     for balancer in &observed.balancers {
         match balancer.provisioning_status.as_str() {
-            _ if Status::of(balancer).can_be_deleted() => {
+            _ if Status::from_balancer(balancer).can_be_deleted() => {
                 plan.steps.push(Step::DeleteBalancer(balancer.id.clone()));
             }
             status => plan.waits.push(waiting(under_way(&balancer.name, status))),

@@ -209,7 +209,7 @@ mod tests {
     use openstack::inventory::Table;
 
     use super::*;
-    use crate::cluster::observed::Known;
+    use crate::cluster::observed::References;
 
     #[test]
     fn the_floating_ips_of_a_load_balancer_are_those_that_a_manager_created_for_it() {
@@ -236,10 +236,10 @@ mod tests {
             ip("of no uid", None, &web),
         ];
         let view = View {
-            floating_ips: Arc::new(Table::of(ips)),
+            floating_ips: Arc::new(Table::from_items(ips)),
             ..View::default()
         };
-        let observed = Observed::of(Arc::new(view), Identity::new(), &Known::default());
+        let observed = Observed::new(Arc::new(view), Identity::new(), &References::default());
         let balancer = LoadBalancer {
             vip_port_id: "vip".into(),
             tags: vec![format!("{SERVICE_TAG}uid")],

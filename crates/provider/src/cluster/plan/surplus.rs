@@ -46,7 +46,7 @@ pub(super) fn balancers(observed: &Observed, plan: &mut Plan) {
 /// A surplus load balancer.
 pub(super) fn balancer(surplus: &LoadBalancer, plan: &mut Plan) {
     match surplus.provisioning_status.as_str() {
-        _ if Status::of(surplus).can_be_deleted() => {
+        _ if Status::from_balancer(surplus).can_be_deleted() => {
             plan.steps.push(Step::DeleteBalancer(surplus.id.clone()));
         }
         status => {

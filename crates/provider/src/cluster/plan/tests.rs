@@ -17,7 +17,7 @@ use self::model::Model;
 use super::{Plan, plan, plan_deletion};
 use crate::cluster::desired::{ControlPlaneMachine, Desired, desired};
 use crate::cluster::facts::{Inside, facts};
-use crate::cluster::observed::{Known, Observed};
+use crate::cluster::observed::{Observed, References};
 use crate::cluster::request::{Request, deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::names::Names;
@@ -31,7 +31,7 @@ struct Scene {
     spec: OpenStackClusterSpec,
     cluster: Identity,
     /// What the status names, and the endpoint.
-    known: Known,
+    known: References,
     machines: Vec<ControlPlaneMachine>,
     /// The requests that are executed twice, since the response to the first one was lost.
     lost: BTreeSet<usize>,
@@ -41,7 +41,7 @@ struct Scene {
 
 impl Scene {
     fn observed(&self) -> Observed {
-        Observed::of(self.model.view(), self.cluster, &self.known)
+        Observed::new(self.model.view(), self.cluster, &self.known)
     }
 
     fn desired(&self) -> Desired {
@@ -324,7 +324,7 @@ prop_compose! {
             model.ips.push(net::FloatingIp { id: "a-fip".into(), floating_ip_address: "127.30.0.9".into(), ..Default::default() });
         }
         let machines = self::machines(machines);
-        Scene { model, spec, cluster: Identity::new(), known: Known::default(), machines, lost: BTreeSet::new(), server_groups, sent: 0 }
+        Scene { model, spec, cluster: Identity::new(), known: References::default(), machines, lost: BTreeSet::new(), server_groups, sent: 0 }
     }
 }
 
@@ -413,7 +413,7 @@ fn a_primary_subnet_that_is_none_of_the_subnets_is_refused() {
             model: Model::new(true),
             spec: decoded(&spec),
             cluster: Identity::new(),
-            known: Known::default(),
+            known: References::default(),
             machines: Vec::new(),
             lost: BTreeSet::new(),
             server_groups: Policies::new(),

@@ -23,19 +23,19 @@ fn resolved(port: Value) -> Result<Facts, Problem> {
         ..Default::default()
     };
     let view = View {
-        flavors: Arc::new(Table::of([Flavor {
+        flavors: Arc::new(Table::from_items([Flavor {
             id: "f".into(),
             ..Default::default()
         }])),
-        images: Arc::new(Table::of([Image {
+        images: Arc::new(Table::from_items([Image {
             id: "i".into(),
             ..Default::default()
         }])),
-        networks: Arc::new(Table::of([Network {
+        networks: Arc::new(Table::from_items([Network {
             id: "net".into(),
             ..Default::default()
         }])),
-        subnets: Arc::new(Table::of([subnet("a"), subnet("b")])),
+        subnets: Arc::new(Table::from_items([subnet("a"), subnet("b")])),
         ..View::default()
     };
     let scope = Scope {

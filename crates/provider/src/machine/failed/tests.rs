@@ -11,8 +11,8 @@ fn machine(annotations: serde_json::Value, provider_id: Option<&str>) -> OpenSta
     .unwrap()
 }
 
-fn place(zone: Option<&str>, flavor: Option<&str>) -> Place {
-    Place {
+fn place(zone: Option<&str>, flavor: Option<&str>) -> Placement {
+    Placement {
         zone: zone.map(str::to_owned),
         zone_field: match zone {
             None | Some("a") => "failureDomain",
@@ -31,7 +31,7 @@ fn all_zones_come_first_and_then_the_same_with_the_next_flavor_and_it_begins_aga
             place,
             ..Failed::default()
         };
-        Place::of(&machine, Some("a".to_owned()), &failed)
+        Placement::new(&machine, Some("a".to_owned()), &failed)
     };
     let expected = [
         place(Some("a"), None),
@@ -52,7 +52,7 @@ fn without_lists_the_place_is_that_of_the_machine() {
         ..Failed::default()
     };
     let machine = machine(json!({}), None);
-    assert_eq!(Place::of(&machine, None, &failed), place(None, None));
+    assert_eq!(Placement::new(&machine, None, &failed), place(None, None));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn after_a_refusal_for_want_of_quota_the_next_flavor_is_in_the_same_zone() {
     let zone = Some("a".to_owned());
     let refused = Failed::refused(&listed, zone.clone()).unwrap();
     assert_eq!(refused.failed, 0);
-    let next = Place::of(&listed, zone, &refused);
+    let next = Placement::new(&listed, zone, &refused);
     assert_eq!(next, place(Some("a"), Some("large")));
     assert_eq!(next.flavor_field(), RETRY_FLAVORS_ANNOTATION);
     let without = machine(json!({RETRY_ZONES_ANNOTATION: "b"}), None);
@@ -91,10 +91,10 @@ fn a_server_is_counted_once_and_a_record_that_cannot_be_read_is_none() {
     assert_eq!(once.with("s1"), once);
     assert_eq!(once.with("s2").failed, 2);
     let broken = machine(json!({FAILED_SERVERS_ANNOTATION: "{"}), None);
-    assert_eq!(Failed::of(&broken), Failed::default());
+    assert_eq!(Failed::from_object(&broken), Failed::default());
     let text = serde_json::to_string(&once).unwrap();
     let known = machine(json!({FAILED_SERVERS_ANNOTATION: text}), None);
-    assert_eq!(Failed::of(&known), once);
+    assert_eq!(Failed::from_object(&known), once);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::identity::{Identity, Mark};
-use crate::machine::observed::Known;
+use crate::machine::observed::References;
 
 const MAC: &str = "fa:16:3e:00:00:01";
 
@@ -46,10 +46,10 @@ fn observed(port: Port) -> Observed {
         ..port
     };
     let view = View {
-        ports: Arc::new(Table::of(vec![port])),
+        ports: Arc::new(Table::from_items(vec![port])),
         ..View::default()
     };
-    Observed::of(Arc::new(view), mark, Known::default())
+    Observed::new(Arc::new(view), mark, References::default())
 }
 
 /// `add` and `remove` as addresses.

@@ -16,7 +16,7 @@ use super::{Request, change, deletion, existing, plan, plan_deletion, request};
 use crate::identity::{Identity, Mark};
 use crate::machine::desired::{Desired, Port as Wanted, Volume as WantedVolume};
 use crate::machine::drift::PortState;
-use crate::machine::observed::{Known, Observed};
+use crate::machine::observed::{Observed, References};
 use crate::machine::pairs::PortPairs;
 
 /// A cloud that executes each request at once; volumes and servers are pending until the next tick.
@@ -37,10 +37,10 @@ impl Model {
 
     fn view(&self) -> Arc<View> {
         Arc::new(View {
-            servers: Arc::new(Table::of(self.servers.clone())),
-            ports: Arc::new(Table::of(self.ports.clone())),
-            volumes: Arc::new(Table::of(self.volumes.clone())),
-            trunks: Arc::new(Table::of(self.trunks.clone())),
+            servers: Arc::new(Table::from_items(self.servers.clone())),
+            ports: Arc::new(Table::from_items(self.ports.clone())),
+            volumes: Arc::new(Table::from_items(self.volumes.clone())),
+            trunks: Arc::new(Table::from_items(self.trunks.clone())),
             ..View::default()
         })
     }
@@ -263,14 +263,15 @@ fn converge(
     request: impl Fn(&super::Step, &Observed) -> Option<Request>,
 ) {
     for _ in 0..20 {
-        let now = plan(&Observed::of(model.view(), mark, Known::default()));
+        let now = plan(&Observed::new(model.view(), mark, References::default()));
         if now.steps.is_empty() && now.waits.is_empty() {
             return;
         }
         for step in &now.steps {
-            if let Some(request) =
-                request(step, &Observed::of(model.view(), mark, Known::default()))
-            {
+            if let Some(request) = request(
+                step,
+                &Observed::new(model.view(), mark, References::default()),
+            ) {
                 if *budget == 0 {
                     return;
                 }
@@ -322,7 +323,7 @@ proptest! {
         }
         up(&mut model, &wanted, &mut usize::MAX.clone());
         prop_assert_eq!(model.counts(), (2, ports + 1, volumes));
-        let observed = Observed::of(model.view(), mark, Known::default());
+        let observed = Observed::new(model.view(), mark, References::default());
         prop_assert_eq!(plan(&wanted, &observed), super::Plan::default());
         // Of a machine with a server, the pairs follow the spec as well, and then nothing is left to do.
         let all = recorded(&wanted, &pairs.concat());
@@ -339,7 +340,7 @@ proptest! {
             change_all(&mut model, &mut budget);
         }
         change_all(&mut model, &mut usize::MAX.clone());
-        let observed = Observed::of(model.view(), mark, Known::default());
+        let observed = Observed::new(model.view(), mark, References::default());
         for port in &observed.ports {
             let has: BTreeSet<_> = port.allowed_address_pairs.iter().map(|pair| &pair.ip_address).collect();
             let wanted: BTreeSet<_> = all[0].wanted.iter().map(|pair| &pair.ip_address).collect();
@@ -373,7 +374,7 @@ proptest! {
 #[test]
 fn a_machine_whose_server_is_known_never_gets_another() {
     let mark = Mark::machine(Identity::new(), Identity::new());
-    let observed = Observed::of(Model::default().view(), mark, in_status("lost"));
+    let observed = Observed::new(Model::default().view(), mark, in_status("lost"));
     assert_eq!(
         plan(&desired(mark, 1, 0, true), &observed),
         super::Plan::default()
@@ -392,15 +393,15 @@ fn of_two_servers_of_one_machine_the_surplus_goes() {
         servers: vec![server("a"), server("b")],
         ..Default::default()
     };
-    let observed = Observed::of(model.view(), mark, in_status("b"));
+    let observed = Observed::new(model.view(), mark, in_status("b"));
     let steps = plan(&desired(mark, 1, 0, true), &observed).steps;
     assert_eq!(steps, [super::Step::DeleteServer("a".into())]);
 }
 
-fn in_status(id: &str) -> Known {
-    Known {
+fn in_status(id: &str) -> References {
+    References {
         instance_id: Some(id.to_owned()),
-        ..Known::default()
+        ..References::default()
     }
 }
 
@@ -421,20 +422,32 @@ fn servers(mark: Mark, all: &[(&str, &str)]) -> Model {
 #[test]
 fn an_active_server_stays_rather_than_one_in_error_and_that_of_the_node_in_any_case() {
     let mark = Mark::machine(Identity::new(), Identity::new());
-    let of_node = |id: &str| Known {
+    let of_node = |id: &str| References {
         provider_id: Some(id.to_owned()),
         ..in_status(id)
     };
     for (all, known, stays) in [
-        ([("a", "ERROR"), ("b", "ACTIVE")], Known::default(), "b"),
-        ([("a", "ACTIVE"), ("b", "ERROR")], Known::default(), "a"),
+        (
+            [("a", "ERROR"), ("b", "ACTIVE")],
+            References::default(),
+            "b",
+        ),
+        (
+            [("a", "ACTIVE"), ("b", "ERROR")],
+            References::default(),
+            "a",
+        ),
         ([("a", "ERROR"), ("b", "ACTIVE")], in_status("a"), "b"),
         ([("a", "ACTIVE"), ("b", "BUILD")], in_status("b"), "b"),
         ([("a", "ACTIVE"), ("b", "ACTIVE")], in_status("b"), "b"),
         ([("a", "ACTIVE"), ("b", "ERROR")], of_node("b"), "b"),
-        ([("a", "BUILD"), ("b", "ACTIVE")], Known::default(), "b"),
+        (
+            [("a", "BUILD"), ("b", "ACTIVE")],
+            References::default(),
+            "b",
+        ),
     ] {
-        let observed = Observed::of(servers(mark, &all).view(), mark, known.clone());
+        let observed = Observed::new(servers(mark, &all).view(), mark, known.clone());
         let goes = if stays == "a" { "b" } else { "a" };
         assert_eq!(observed.server().unwrap().id, stays, "{all:?} {known:?}");
         let steps = plan(&desired(mark, 1, 0, true), &observed).steps;
@@ -446,7 +459,7 @@ fn an_active_server_stays_rather_than_one_in_error_and_that_of_the_node_in_any_c
 fn another_server_never_takes_the_place_of_one_that_is_gone() {
     let mark = Mark::machine(Identity::new(), Identity::new());
     let all = [("a", "ACTIVE"), ("b", "ACTIVE")];
-    let observed = Observed::of(servers(mark, &all).view(), mark, in_status("gone"));
+    let observed = Observed::new(servers(mark, &all).view(), mark, in_status("gone"));
     assert!(observed.server().is_none());
 }
 
@@ -470,7 +483,7 @@ fn of_two_ports_or_volumes_of_one_name_that_which_the_server_uses_stays() {
     let mut model = servers(mark, &[("s", "ACTIVE")]);
     model.ports = vec![port("a", ""), port("b", "s")];
     model.volumes = vec![volume("c", "available"), volume("d", "in-use")];
-    let observed = Observed::of(model.view(), mark, in_status("s"));
+    let observed = Observed::new(model.view(), mark, in_status("s"));
     let steps = plan(&desired(mark, 1, 1, true), &observed).steps;
     let expected = [
         super::Step::DeletePort("a".into()),
@@ -480,7 +493,7 @@ fn of_two_ports_or_volumes_of_one_name_that_which_the_server_uses_stays() {
     // Before Nova has bound one of them, the port in use is unknown.
     model.ports = vec![port("a", ""), port("b", "")];
     model.volumes = vec![volume("c", "available"), volume("d", "available")];
-    let observed = Observed::of(model.view(), mark, in_status("s"));
+    let observed = Observed::new(model.view(), mark, in_status("s"));
     let steps = plan(&desired(mark, 1, 1, true), &observed).steps;
     assert_eq!(steps, []);
 }
@@ -496,7 +509,7 @@ fn a_server_without_its_tags_has_answer_by_its_ports() {
         device_id: "s".into(),
         ..Default::default()
     }];
-    let observed = Observed::of(model.view(), mark, in_status("s"));
+    let observed = Observed::new(model.view(), mark, in_status("s"));
     assert_eq!(observed.server().unwrap().id, "s");
     let steps = plan_deletion(&observed, true).steps;
     assert_eq!(steps, [super::Step::DeleteServer("s".into())]);
@@ -514,7 +527,7 @@ fn a_server_that_nothing_marks_or_that_has_another_machines_tags_is_waited_for()
             description: mark.description("x"),
             ..Default::default()
         }];
-        let observed = Observed::of(model.view(), mark, in_status("s"));
+        let observed = Observed::new(model.view(), mark, in_status("s"));
         assert!(observed.server().is_none() && !observed.is_empty());
         let plan = plan_deletion(&observed, true);
         assert_eq!(plan.steps, []);
@@ -541,7 +554,7 @@ fn ports_on_the_subnets_of_another_zone_are_replaced_once_no_server_has_them() {
         wanted
     };
     let mut model = Model::default();
-    let seen = |model: &Model| Observed::of(model.view(), mark, Known::default());
+    let seen = |model: &Model| Observed::new(model.view(), mark, References::default());
     let run = |model: &mut Model, wanted: &Desired| {
         let steps = plan(wanted, &seen(model)).steps;
         let is_server = |step: &super::Step| *step == super::Step::CreateServer;

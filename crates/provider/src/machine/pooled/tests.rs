@@ -35,9 +35,9 @@ fn view(ports: Vec<Port>, ips: Vec<FloatingIp>) -> View {
         ..port("interface", vec![fixed("routed", "10.1.0.1")])
     };
     View {
-        ports: Arc::new(Table::of([ports, vec![interface]].concat())),
-        routers: Arc::new(Table::of(vec![router])),
-        floating_ips: Arc::new(Table::of(ips)),
+        ports: Arc::new(Table::from_items([ports, vec![interface]].concat())),
+        routers: Arc::new(Table::from_items(vec![router])),
+        floating_ips: Arc::new(Table::from_items(ips)),
         ..View::default()
     }
 }

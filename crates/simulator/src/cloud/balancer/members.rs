@@ -84,7 +84,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 pub(crate) struct Places(BTreeMap<(String, i64), String>);
 
 impl Places {
-    pub(crate) fn of(state: &State, pool: &Doc) -> Self {
+    pub(crate) fn new(state: &State, pool: &Doc) -> Self {
         let members = state.by(Kind::Member, "pool_id", pool.text("id"));
         let places = members
             .iter()
@@ -143,7 +143,7 @@ fn create(call: &mut Call<'_>) -> Answer {
     let given = call.wrapped("member")?;
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
-    let mut places = Places::of(call.state, &pool);
+    let mut places = Places::new(call.state, &pool);
     let doc = create_in(call, (&pool, &mut places), &given)?;
     status::lock(call, &balancer);
     Ok(Reply::with(201, json!({"member": MEMBER.show(call, &doc)})))
@@ -158,7 +158,7 @@ fn batch(call: &mut Call<'_>) -> Answer {
     let balancer = pool.text("loadbalancer_id").to_owned();
     status::mutable(call, &balancer)?;
     let additive = call.query.get("additive_only").and_then(query::truth) == Some(true);
-    let mut places = Places::of(call.state, &pool);
+    let mut places = Places::new(call.state, &pool);
     let existing = places.0.clone();
     let mut unnamed = existing.clone();
     for member in wanted {

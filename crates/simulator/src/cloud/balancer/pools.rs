@@ -127,7 +127,7 @@ pub(crate) fn create_in(call: &mut Call<'_>, balancer: &str, given: &Doc) -> Res
     let inner = doc.remove("members").unwrap_or_default();
     let monitor = doc.remove("healthmonitor").unwrap_or_default();
     call.state.put(Kind::Pool, doc.clone());
-    let mut places = members::Places::of(call.state, &doc);
+    let mut places = members::Places::new(call.state, &doc);
     for member in inner.as_array().into_iter().flatten() {
         let member = crate::cloud::document::doc(member.clone());
         members::create_in(call, (&doc, &mut places), &member)?;

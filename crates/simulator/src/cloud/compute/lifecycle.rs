@@ -14,7 +14,7 @@ use crate::cloud::latency::Transition;
 use crate::cloud::network;
 use crate::cloud::settings::Settings;
 use crate::cloud::state::State;
-use crate::world::GUEST_FAULT;
+use crate::data_plane::GUEST_FAULT;
 
 /// Maximum number of deleted servers in lists with `changes-since`.
 const REMEMBERED: usize = 2000;

@@ -25,7 +25,7 @@ const IMPLIED: [(&str, &str); 3] = [
 
 /// Where a role is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place<'a> {
+pub(crate) enum GrantTarget<'a> {
     /// Project by id.
     Project(&'a str),
     /// Domain by id.
@@ -34,7 +34,7 @@ pub(crate) enum Place<'a> {
     System,
 }
 
-impl<'a> Place<'a> {
+impl<'a> GrantTarget<'a> {
     /// Returns the field of a grant and the value.
     const fn field(self) -> (&'static str, &'a str) {
         match self {
@@ -108,7 +108,7 @@ pub(crate) fn roles_of(
     state: &State,
     user: &str,
     more: impl Iterator<Item = String>,
-    place: Place<'_>,
+    place: GrantTarget<'_>,
 ) -> Vec<String> {
     let mut grants = state.by(Kind::Assignment, "user_id", user);
     for group in groups_of(state, user).into_iter().chain(more) {
@@ -152,11 +152,11 @@ fn named(call: &Call<'_>) -> Doc {
         ["project_id", "domain_id", "user_id", "group_id", "role_id"]
             .map(|name| call.parameter(name));
     let place = match (project, domain) {
-        ("", "") => Place::System,
-        ("", domain) => Place::Domain(domain),
-        (project, _) => Place::Project(project),
+        ("", "") => GrantTarget::System,
+        ("", domain) => GrantTarget::Domain(domain),
+        (project, _) => GrantTarget::Project(project),
     };
-    if let (Place::Project(project), "") = (place, group) {
+    if let (GrantTarget::Project(project), "") = (place, group) {
         return assignment_doc(user, project, role);
     }
     let (holder, who) = match group {

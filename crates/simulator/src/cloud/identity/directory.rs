@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::assignments::{self, Place, roles_of};
+use super::assignments::{self, GrantTarget, roles_of};
 use super::tokens::hashed;
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
@@ -45,7 +45,7 @@ pub(crate) fn projects_of_user(call: &mut Call<'_>) -> Answer {
         false => Vec::new(),
     };
     let with_role = |project: &&Arc<Doc>| {
-        let place = Place::Project(project.text("id"));
+        let place = GrantTarget::Project(project.text("id"));
         !roles_of(call.state, &user, federated.iter().cloned(), place).is_empty()
     };
     let found = call.state.all(Kind::Project).filter(with_role);

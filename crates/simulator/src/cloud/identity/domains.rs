@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::json;
 
-use super::assignments::{self, Place, roles_of};
+use super::assignments::{self, GrantTarget, roles_of};
 use super::directory::{forget_project, forget_user, listing, missing, one, required, with_link};
 use super::groups;
 use crate::cloud::call::{Answer, Call, Reply};
@@ -36,7 +36,7 @@ pub(crate) fn routes(table: &mut Table<'_>) {
 fn of_caller(call: &mut Call<'_>) -> Answer {
     let with_role = |domain: &&Arc<Doc>| {
         let groups = call.who.groups.iter().cloned();
-        let place = Place::Domain(domain.text("id"));
+        let place = GrantTarget::Domain(domain.text("id"));
         !roles_of(call.state, &call.who.user_id, groups, place).is_empty()
     };
     let found = call.state.all(Kind::Domain).filter(with_role);
@@ -47,7 +47,7 @@ fn of_caller(call: &mut Call<'_>) -> Answer {
 /// GET /v3/auth/system
 fn system(call: &mut Call<'_>) -> Answer {
     let groups = call.who.groups.iter().cloned();
-    let roles = roles_of(call.state, &call.who.user_id, groups, Place::System);
+    let roles = roles_of(call.state, &call.who.user_id, groups, GrantTarget::System);
     let system = match roles.is_empty() {
         true => json!([]),
         false => json!([{"all": true}]),

@@ -104,7 +104,7 @@ pub(super) fn totp(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
                 .any(|step| code(&secret, *step) == passcode)
         });
     match is_good {
-        true => Ok(Login::of(found, "totp")),
+        true => Ok(Login::new(found, "totp")),
         false => Err(Fault::new(
             401,
             "Unauthorized",

@@ -182,7 +182,7 @@ fn log_in(call: &mut Call<'_>) -> Answer {
     let user = user
         .filter(|user| is_enabled(call.state, user))
         .ok_or_else(Fault::unauthenticated)?;
-    let mut login = Login::of(user, protocol.text("id"));
+    let mut login = Login::new(user, protocol.text("id"));
     login.federation = doc(json!({"groups": mapped.groups, "provider": provider_id,
         "protocol": protocol.text("id")}));
     Ok(write(call, &login, Scope::default()))

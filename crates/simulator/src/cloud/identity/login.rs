@@ -31,7 +31,7 @@ pub(super) struct Login {
 
 impl Login {
     /// Creates a login without limits.
-    pub(super) fn of(user: Arc<Doc>, method: &str) -> Self {
+    pub(super) fn new(user: Arc<Doc>, method: &str) -> Self {
         Self {
             user,
             methods: vec![method.to_owned()],
@@ -101,7 +101,7 @@ fn password(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
     if found.text("_password") != hashed(user.text("password")) || !is_enabled(call.state, &found) {
         return Err(Fault::unauthenticated());
     }
-    Ok(Login::of(found, "password"))
+    Ok(Login::new(found, "password"))
 }
 
 fn token(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
@@ -117,7 +117,7 @@ fn token(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
         ));
     }
     let user = call.state.get(Kind::User, doc.text("user_id"));
-    let mut login = Login::of(user.ok_or_else(Fault::unauthenticated)?, "token");
+    let mut login = Login::new(user.ok_or_else(Fault::unauthenticated)?, "token");
     let before = doc.texts("methods").filter(|method| *method != "token");
     login.methods.extend(before.map(str::to_owned));
     login.expires_ms = Some(doc.number("expires_ms"));
@@ -174,7 +174,7 @@ fn credential(call: &Call<'_>, given: &Doc) -> Result<Login, Fault> {
         project: Some(found.text("project_id").to_owned()),
         roles: Some(roles.collect()),
         credential: Some(found.text("id").to_owned()),
-        ..Login::of(user, "application_credential")
+        ..Login::new(user, "application_credential")
     })
 }
 

@@ -25,7 +25,7 @@ const LIFETIME_S: i64 = 300;
 /// Clients, accounts and issued tokens of the provider.
 #[derive(Debug, Default)]
 pub(crate) struct Provider {
-    known: Known,
+    known: OidcAccounts,
     /// Account or client of each access token, with the expiry, by the hash of the token.
     tokens: BTreeMap<String, (String, i64)>,
     /// Logins of devices, by the hash of the device code.
@@ -35,7 +35,7 @@ pub(crate) struct Provider {
 /// Clients and accounts of the provider, as given by the operator.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Known {
+pub(crate) struct OidcAccounts {
     /// Secrets of clients by client id; empty for a public client.
     clients: BTreeMap<String, String>,
     /// Accounts by name.
@@ -74,7 +74,7 @@ struct Device {
 
 impl Provider {
     /// Replaces clients and accounts.
-    pub(crate) fn set(&mut self, known: Known) {
+    pub(crate) fn set(&mut self, known: OidcAccounts) {
         self.known = known;
     }
 

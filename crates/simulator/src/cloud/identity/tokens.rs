@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::assignments::{Place, roles_of};
+use super::assignments::{GrantTarget, roles_of};
 use super::login::{Login, login, named_domain, required};
 use super::validation::{Valid, describe, sweep};
 use super::{catalog, factors, trusts};
@@ -184,14 +184,14 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
         let domain = domain.ok_or_else(Fault::unauthenticated)?;
         let id = domain.text("id").to_owned();
         return Ok(Scope {
-            roles: roles(state, login, Place::Domain(&id))?,
+            roles: roles(state, login, GrantTarget::Domain(&id))?,
             domain: Some(id),
             ..Scope::default()
         });
     }
     if part("system").is_some_and(|system| system.flag("all")) {
         return Ok(Scope {
-            roles: roles(state, login, Place::System)?,
+            roles: roles(state, login, GrantTarget::System)?,
             system: true,
             ..Scope::default()
         });
@@ -199,8 +199,8 @@ fn scope(call: &Call<'_>, auth: &Doc, login: &Login) -> Result<Scope, Fault> {
     Ok(Scope::default())
 }
 
-/// Returns the roles for a token of a [`Place`]; at least one is required.
-fn roles(state: &State, login: &Login, place: Place<'_>) -> Result<Vec<String>, Fault> {
+/// Returns the roles for a token of a [`GrantTarget`]; at least one is required.
+fn roles(state: &State, login: &Login, place: GrantTarget<'_>) -> Result<Vec<String>, Fault> {
     let mut roles = roles_of(state, login.user.text("id"), login.groups(), place);
     if let Some(only) = &login.roles {
         roles.retain(|role| only.contains(role));
@@ -221,7 +221,7 @@ fn in_project(call: &Call<'_>, login: &Login, project: Option<Arc<Doc>>) -> Resu
         .filter(is_enabled)
         .ok_or_else(Fault::unauthenticated)?;
     Ok(Scope {
-        roles: roles(call.state, login, Place::Project(project.text("id")))?,
+        roles: roles(call.state, login, GrantTarget::Project(project.text("id")))?,
         project: Some(project),
         ..Scope::default()
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::assignments::{Place, roles_of};
+use super::assignments::{GrantTarget, roles_of};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields, public_fields};
 use crate::cloud::fault::Fault;
@@ -71,7 +71,7 @@ pub(crate) fn scope(call: &Call<'_>, user: &Arc<Doc>, id: &str) -> Result<Truste
         .get(Kind::User, trust.text("trustor_user_id"))
         .filter(|trustor| trustor.flag("enabled"))
         .ok_or_else(|| Fault::forbidden("Trustor is disabled."))?;
-    let place = Place::Project(project.text("id"));
+    let place = GrantTarget::Project(project.text("id"));
     let still = roles_of(state, trustor.text("id"), std::iter::empty(), place);
     let roles: Vec<String> = role_names(&trust).map(str::to_owned).collect();
     if roles.iter().any(|role| !still.contains(role)) {
@@ -193,7 +193,7 @@ fn create(call: &mut Call<'_>) -> Answer {
 
 /// Returns the roles given by id or name; the trustor must have each of them in the project.
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {
-    let place = Place::Project(given.text("project_id"));
+    let place = GrantTarget::Project(given.text("project_id"));
     let groups = call.who.groups.iter().cloned();
     let trustor_roles = roles_of(call.state, &call.who.user_id, groups, place);
     let mut roles = Vec::new();

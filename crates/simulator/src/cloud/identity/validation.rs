@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::assignments::{Place, roles_of};
+use super::assignments::{GrantTarget, roles_of};
 use super::directory::denied;
 use super::tokens::hashed;
 use super::{catalog, rules};
@@ -117,9 +117,9 @@ pub(super) fn valid(state: &State, token: &str, window_ms: i64) -> Option<Valid>
         return Some(Valid { doc, roles });
     };
     let stands = match place {
-        Place::System => true,
-        Place::Domain(id) => is_enabled(Kind::Domain, id),
-        Place::Project(id) => state.get(Kind::Project, id).is_some_and(|project| {
+        GrantTarget::System => true,
+        GrantTarget::Domain(id) => is_enabled(Kind::Domain, id),
+        GrantTarget::Project(id) => state.get(Kind::Project, id).is_some_and(|project| {
             project.flag("enabled") && is_enabled(Kind::Domain, project.text("domain_id"))
         }),
     };
@@ -127,18 +127,18 @@ pub(super) fn valid(state: &State, token: &str, window_ms: i64) -> Option<Valid>
     (stands && !roles.is_empty()).then_some(Valid { doc, roles })
 }
 
-/// Returns the [`Place`] of a token's scope; `None` for an unscoped token.
-fn place(doc: &Doc) -> Option<Place<'_>> {
+/// Returns the [`GrantTarget`] of a token's scope; `None` for an unscoped token.
+fn place(doc: &Doc) -> Option<GrantTarget<'_>> {
     match (doc.text("project_id"), doc.text("domain_id")) {
-        ("", "") => doc.flag("system").then_some(Place::System),
-        ("", domain) => Some(Place::Domain(domain)),
-        (project, _) => Some(Place::Project(project)),
+        ("", "") => doc.flag("system").then_some(GrantTarget::System),
+        ("", domain) => Some(GrantTarget::Domain(domain)),
+        (project, _) => Some(GrantTarget::Project(project)),
     }
 }
 
 /// Returns the roles assigned now: as in Keystone, tokens contain no roles. A trust and an application credential
 /// restrict the roles; the operator of the simulation has fixed ones.
-fn roles_now(state: &State, doc: &Doc, place: Place<'_>) -> Vec<String> {
+fn roles_now(state: &State, doc: &Doc, place: GrantTarget<'_>) -> Vec<String> {
     if doc.given("trust_id") || doc.flag("operator") {
         return doc.texts("roles").map(str::to_owned).collect();
     }

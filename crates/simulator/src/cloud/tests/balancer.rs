@@ -467,7 +467,7 @@ async fn a_member_is_the_server_with_its_address_in_its_subnet_or_behind_a_route
         ]}}]}});
     client.make(&format!("{LBAAS}/loadbalancers"), tree).await;
     let mut world = cloud.world();
-    let is_complete = |world: &std::sync::Arc<crate::world::World>| {
+    let is_complete = |world: &std::sync::Arc<crate::data_plane::DataPlane>| {
         world.instances.len() == 3 && world.listeners.iter().any(|it| it.members.len() == 5)
     };
     let seen = world.wait_for(is_complete).await.unwrap().clone();

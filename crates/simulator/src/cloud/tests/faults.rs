@@ -179,10 +179,15 @@ async fn a_rule_gives_the_next_servers_of_a_name_a_fault_of_their_guests() {
     let mut faults: Vec<_> = built
         .instances
         .iter()
-        .map(|it| (it.name.clone(), crate::world::GuestFault::of(it)))
+        .map(|it| {
+            (
+                it.name.clone(),
+                crate::data_plane::GuestFault::from_instance(it),
+            )
+        })
         .collect();
     faults.sort_by(|one, other| one.0.cmp(&other.0));
-    let late = crate::world::GuestFault::JoinsLate(std::time::Duration::from_secs(30));
+    let late = crate::data_plane::GuestFault::JoinsLate(std::time::Duration::from_secs(30));
     assert_eq!(
         faults,
         [

@@ -153,7 +153,7 @@ fn retype(call: &mut Call<'_>, doc: &Doc, argument: &Doc) -> Answer {
     // The manager moves no volume with snapshots, which is found out after the request was accepted.
     let is_kept = moves && call.state.count_by(Kind::Snapshot, "volume_id", id) > 0;
     let host = moves.then(|| {
-        let wanted = hosts::Place {
+        let wanted = hosts::HostFilter {
             zone: doc.text("availability_zone"),
             back_end: &volume_types::back_end(&wanted),
             hints: &hosts::Hints::default(),

@@ -119,7 +119,7 @@ pub(super) fn create(call: &mut Call<'_>, given: &Doc, hints: &hosts::Hints) -> 
         let group = group.as_ref()?;
         Some(group.text("_host")).filter(|host| !host.is_empty())
     });
-    let wanted = hosts::Place {
+    let wanted = hosts::HostFilter {
         zone: &zone,
         back_end: &volume_types::back_end(&kind),
         hints,

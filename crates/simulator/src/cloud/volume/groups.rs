@@ -231,7 +231,7 @@ fn create(call: &mut Call<'_>) -> Answer {
         // No back end has the names of all types.
         2.. => Value::Null,
         _ => {
-            let wanted = hosts::Place {
+            let wanted = hosts::HostFilter {
                 zone: &zone,
                 back_end: back_ends.first().map_or("", String::as_str),
                 hints: &hosts::Hints::default(),

@@ -59,7 +59,7 @@ fn volumes(given: &Doc, name: &str) -> Result<Option<Vec<String>>, Fault> {
 }
 
 /// Where a new volume or group can be.
-pub(super) struct Place<'a> {
+pub(super) struct HostFilter<'a> {
     pub zone: &'a str,
     /// `volume_backend_name` of the types; empty for any back end of the zone.
     pub back_end: &'a str,
@@ -69,8 +69,8 @@ pub(super) struct Place<'a> {
 }
 
 /// Returns the back end of a new volume or group; null if none fits: the status then becomes `error`.
-pub(super) fn place(call: &Call<'_>, id: &str, wanted: &Place<'_>) -> Value {
-    let Place {
+pub(super) fn place(call: &Call<'_>, id: &str, wanted: &HostFilter<'_>) -> Value {
+    let HostFilter {
         zone,
         back_end,
         hints,

@@ -30,7 +30,7 @@ pub(super) async fn reconcile(api: &Api, gone: &BTreeSet<String>) -> Result<(), 
             .list(NODES)
             .await?
             .iter()
-            .filter_map(|node| NodeFacts::of(node, gone))
+            .filter_map(|node| NodeFacts::new(node, gone))
             .collect();
         let pods: Vec<Value> = api.list(PODS).await?;
         address_static_pods(api, &nodes, &pods).await?;

@@ -113,7 +113,7 @@ struct PodOnNode {
 }
 
 impl PodOnNode {
-    fn of(pod: &Value) -> Option<Self> {
+    fn from_pod(pod: &Value) -> Option<Self> {
         let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
         let (namespace, name) = (text("/metadata/namespace")?, text("/metadata/name")?);
         Some(Self {
@@ -375,7 +375,13 @@ impl Keeper {
     }
 
     async fn remove_pods(&self, node: &str) -> Result<(), Error> {
-        for pod in self.api.list(PODS).await?.iter().filter_map(PodOnNode::of) {
+        for pod in self
+            .api
+            .list(PODS)
+            .await?
+            .iter()
+            .filter_map(PodOnNode::from_pod)
+        {
             if pod.node == node {
                 self.api.delete(&pod.path).await?;
             }
@@ -397,7 +403,7 @@ impl Keeper {
             .list(ALL_PODS)
             .await?
             .iter()
-            .filter_map(PodOnNode::of)
+            .filter_map(PodOnNode::from_pod)
         {
             if !pod.node.is_empty() && !nodes.contains(&pod.node) {
                 debug!(pod = pod.path, "removing a pod of a deleted node");
@@ -424,7 +430,7 @@ impl Keeper {
     async fn finish_pods_on(&self, node: &str) -> Result<(), Error> {
         for pod in self.api.list(ALL_PODS).await? {
             if pod.pointer("/metadata/deletionTimestamp").is_some()
-                && let Some(pod) = PodOnNode::of(&pod).filter(|pod| pod.node == node)
+                && let Some(pod) = PodOnNode::from_pod(&pod).filter(|pod| pod.node == node)
             {
                 self.api.delete(&pod.path).await?;
             }

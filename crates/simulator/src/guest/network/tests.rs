@@ -1,5 +1,5 @@
 use super::*;
-use crate::world::{Forward, Instance, Member};
+use crate::data_plane::{Forward, Instance, Member};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Guest {
@@ -85,10 +85,10 @@ fn world(
     instances: &[(&str, &str)],
     forwards: &[(&str, &str, &str)],
     listeners: Vec<Listener>,
-) -> World {
+) -> DataPlane {
     let instances = instances.iter();
     let forwards = forwards.iter();
-    World {
+    DataPlane {
         instances: instances
             .map(|(name, fixed)| instance(name, fixed))
             .collect(),
@@ -99,11 +99,15 @@ fn world(
     }
 }
 
-fn reached_by_default(world: &World, guests: &[Guest]) -> Vec<(String, Vec<&'static str>)> {
+fn reached_by_default(world: &DataPlane, guests: &[Guest]) -> Vec<(String, Vec<&'static str>)> {
     reached(world, guests, &Outside::default())
 }
 
-fn reached(world: &World, guests: &[Guest], outside: &Outside) -> Vec<(String, Vec<&'static str>)> {
+fn reached(
+    world: &DataPlane,
+    guests: &[Guest],
+    outside: &Outside,
+) -> Vec<(String, Vec<&'static str>)> {
     routes(world, guests, outside)
         .into_iter()
         .map(|(at, guests)| {

@@ -11,9 +11,9 @@ use kube::api::{Api, PostParams};
 use serde_json::json;
 
 use super::super::*;
+use crate::data_plane::{DataPlane, Forward, Instance, Listener, Member};
 use crate::guest::pki;
 use crate::guest::pki::tests::{client, client_under, files};
-use crate::world::{Forward, Instance, Listener, Member, World};
 
 pub(super) const TOKEN: &str = "abcdef.0123456789abcdef";
 const VIP: &str = "10.6.0.5";
@@ -27,7 +27,7 @@ pub(super) struct Cloud {
     machines: Vec<Machine>,
     /// Further listeners of the load balancer: their ports, and the ports of all machines.
     listeners: Vec<(u16, u16)>,
-    world: watch::Sender<Arc<World>>,
+    world: watch::Sender<Arc<DataPlane>>,
     shutdown: CancellationToken,
 }
 
@@ -248,7 +248,7 @@ impl Cloud {
         self.world.send_replace(Arc::new(self.snapshot()));
     }
 
-    fn snapshot(&self) -> World {
+    fn snapshot(&self) -> DataPlane {
         let members = self.machines.iter().filter(|machine| machine.balanced);
         let member = |machine: &Machine, port: u16| Member {
             at: SocketAddr::new(machine.address, port),
@@ -272,7 +272,7 @@ impl Cloud {
             let members = members.map(|it| member(it, *node_port));
             listener(*port, members.collect())
         });
-        World {
+        DataPlane {
             instances: self.machines.iter().map(Machine::instance).collect(),
             addresses: vec![Forward {
                 floating: self.endpoint,

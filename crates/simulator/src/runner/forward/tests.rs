@@ -3,8 +3,8 @@ use std::ops::RangeInclusive;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::data_plane::{self, Forward, Instance, Listener};
 use crate::machine::{Address, Machine, Port, Servers};
-use crate::world::{self, Forward, Instance, Listener};
 
 /// The address of every load balancer.
 const VIP: [u8; 4] = [10, 6, 0, 5];
@@ -28,9 +28,9 @@ fn instance(id: &str, address: [u8; 4]) -> Instance {
     }
 }
 
-fn balanced(members: &[[u8; 4]]) -> World {
+fn balanced(members: &[[u8; 4]]) -> DataPlane {
     let numbered = members.iter().zip('a'..);
-    World {
+    DataPlane {
         instances: numbered
             .map(|(address, id)| instance(&id.to_string(), *address))
             .collect(),
@@ -73,8 +73,8 @@ fn balanced(members: &[[u8; 4]]) -> World {
     }
 }
 
-fn member(at: SocketAddr, server: Option<&str>) -> world::Member {
-    world::Member {
+fn member(at: SocketAddr, server: Option<&str>) -> data_plane::Member {
+    data_plane::Member {
         at,
         server: server.map(str::to_owned),
     }
@@ -177,7 +177,7 @@ fn an_address_that_two_servers_had_from_the_beginning_leads_nowhere() {
 }
 
 /// The world with a second cluster whose network, load balancer and server have the addresses of the first.
-fn with_its_double(world: &World) -> World {
+fn with_its_double(world: &DataPlane) -> DataPlane {
     let mut both = world.clone();
     both.instances.push(instance("z", [10, 6, 0, 7]));
     for (floating, fixed, port) in [(8, VIP, "vip-2"), (9, [10, 6, 0, 7], "port-z")] {

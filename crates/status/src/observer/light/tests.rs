@@ -91,7 +91,7 @@ fn what_is_displayed_is_that_of_the_whole_objects() {
     let light = objects().into_iter().map(|item| {
         let mut object = DynamicObject::clone(&item.object);
         lighten(&item.kind.resource(), &mut object);
-        Item::of(&item.kind.resource(), object)
+        Item::new(&item.kind.resource(), object)
     });
     let light: Vec<Item> = light.collect();
     let bytes = |items: &[Item]| {
@@ -108,7 +108,7 @@ fn a_pause_and_an_address_inside_of_the_cloud_are_displayed() {
         let light = items.iter().map(|item| {
             let mut object = DynamicObject::clone(&item.object);
             lighten(&item.kind.resource(), &mut object);
-            Item::of(&item.kind.resource(), object)
+            Item::new(&item.kind.resource(), object)
         });
         displayed(light.collect())
     };

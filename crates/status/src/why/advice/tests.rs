@@ -32,7 +32,7 @@ fn next_for(reason: &str, message: &str) -> String {
             ])),
         ),
     ]);
-    let chain = Chain::of(&snapshot, &snapshot.items[3]).unwrap();
+    let chain = Chain::new(&snapshot, &snapshot.items[3]).unwrap();
     let commands = Commands {
         program: "ferrostack",
         flags: " --data-dir d",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use converging::World;
+use converging::System;
 use operator::patch::diff;
 use proptest::sample::{select, subsequence};
 
@@ -34,7 +34,7 @@ impl Scene {
     }
 }
 
-impl World for Scene {
+impl System for Scene {
     type Step = Step;
     type State = Value;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use api::addons::v1beta2::{
     ClusterResourceSetBinding, ClusterResourceSetBindingSpec, Strategy as Mode,
 };
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 use proptest::strategy::Strategy;
 
@@ -55,7 +55,7 @@ fn new_binding() -> ClusterResourceSetBinding {
     ClusterResourceSetBinding::new("demo", spec)
 }
 
-impl World for Set {
+impl System for Set {
     type Step = Step;
     type State = Self;
 

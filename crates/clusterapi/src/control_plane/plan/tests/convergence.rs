@@ -1,7 +1,7 @@
 //! A control plane comes to have its replicas with the current template from any state, one machine at a time and with the
 //! quorum of etcd, also when the controller is cut off after any step.
 
-use converging::World;
+use converging::System;
 use proptest::sample::select;
 
 use super::*;
@@ -120,7 +120,7 @@ impl Plane {
     }
 }
 
-impl World for Plane {
+impl System for Plane {
     type Step = Step;
     type State = Vec<(String, Option<String>, bool, bool)>;
 

@@ -1,7 +1,7 @@
 //! All machines of a cluster get their data, and exactly one of them runs `kubeadm init`, also when the controller is
 //! cut off between any two requests.
 
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 
 use super::{Facts, Plan, decide};
@@ -93,7 +93,7 @@ impl Configs {
     }
 }
 
-impl World for Configs {
+impl System for Configs {
     type Step = Step;
     type State = Self;
 

@@ -1,7 +1,7 @@
 //! A rollout comes to an end from any state within its bounds, also when the controller is cut off between the changes of two
 //! MachineSets.
 
-use converging::World;
+use converging::System;
 
 use super::*;
 
@@ -23,7 +23,7 @@ impl Rollout {
     }
 }
 
-impl World for Rollout {
+impl System for Rollout {
     type Step = (String, i32);
     type State = Self;
 

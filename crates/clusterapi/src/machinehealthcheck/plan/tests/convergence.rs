@@ -7,7 +7,7 @@ use api::conditions;
 use api::core::v1beta2::Machine;
 use api::k8s_openapi::api::core::v1::Node;
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ impl Machines {
     }
 }
 
-impl World for Machines {
+impl System for Machines {
     type Step = Step;
     type State = Vec<(String, Option<&'static str>, Vec<(String, String)>)>;
 

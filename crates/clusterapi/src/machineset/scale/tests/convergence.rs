@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -22,7 +22,7 @@ enum Step {
     Delete(String),
 }
 
-impl World for Machines {
+impl System for Machines {
     type Step = Step;
     type State = BTreeSet<String>;
 

@@ -9,7 +9,7 @@ use api::core::v1beta2::{
 };
 use api::kube::ResourceExt;
 use api::version::Version;
-use converging::World;
+use converging::System;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 use serde::de::DeserializeOwned;
@@ -254,7 +254,7 @@ impl Managed {
     }
 }
 
-impl World for Managed {
+impl System for Managed {
     type Step = Step;
     type State = (
         BTreeMap<Key, Value>,

@@ -14,7 +14,7 @@ fn cloud(namespace: &str, spec: &Value) -> Cloud {
     let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
         "metadata": {"name": "cloud", "namespace": namespace}, "spec": spec});
     let (parameters, _) = deployer::Parameters::read(&document).unwrap();
-    Cloud::of(&document, parameters).unwrap()
+    Cloud::new(&document, parameters).unwrap()
 }
 
 fn graph(cloud: &Cloud, objects: &[Value]) -> Graph {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::report::is_ready;
 use crate::cli::{On, OpenStackUp};
 use crate::commands::logs::Log;
-use crate::commands::openstack::place;
+use crate::commands::openstack::site;
 use crate::commands::up::background;
 use crate::connect;
 use crate::data_dir::{DataDir, holder};
@@ -30,13 +30,13 @@ pub(super) async fn run(
     shutdown: CancellationToken,
     say: impl Fn(&str),
 ) -> anyhow::Result<()> {
-    if !place::is_simulated(&args.place) || args.on == Some(On::ThisMachine) {
+    if !site::is_simulated(&args.place) || args.on == Some(On::ThisMachine) {
         bail!(
             "--detach is for a simulated cloud: one in a cluster keeps running without this program, and its controller, too, where `{} manager` runs in the cluster",
             environment.program
         );
     }
-    let data = place::directory(args.place.data_dir.as_deref(), environment)?;
+    let data = site::directory(args.place.data_dir.as_deref(), environment)?;
     // Creates the directory, and fails if it is in use.
     let flag = connect::data_dir_flag(environment, &data);
     drop(DataDir::open_when_free(&data, &flag).await?);

@@ -14,11 +14,11 @@ const STANDING: Duration = Duration::from_secs(5);
 /// other steps never, because the other steps print the reason.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    steps: BTreeMap<String, Known>,
+    steps: BTreeMap<String, StepLine>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct StepLine {
     phase: Phase,
     message: String,
     since: Instant,
@@ -49,8 +49,8 @@ impl Lines {
         lines
     }
 
-    fn seen(&mut self, step: &StepStatus, now: Instant, is_first: bool) -> &mut Known {
-        let fresh = || Known {
+    fn seen(&mut self, step: &StepStatus, now: Instant, is_first: bool) -> &mut StepLine {
+        let fresh = || StepLine {
             phase: step.phase,
             message: step.message.clone(),
             since: now,

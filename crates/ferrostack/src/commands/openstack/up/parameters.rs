@@ -32,7 +32,7 @@ impl Asked {
     /// [`Cloud`] of the object.
     pub(in crate::commands::openstack) fn cloud(&self) -> anyhow::Result<Cloud> {
         let (parameters, _) = Parameters::read(&self.object)?;
-        Ok(Cloud::of(&self.object, parameters)?)
+        Ok(Cloud::new(&self.object, parameters)?)
     }
 }
 
@@ -76,7 +76,7 @@ pub(in crate::commands::openstack) fn read(
         Ok(read) => read,
         Err(error) => bail!("{}{error}", located(&error.path)),
     };
-    let cloud = Cloud::of(&document, parameters)
+    let cloud = Cloud::new(&document, parameters)
         .map_err(|error| anyhow::anyhow!("{}{error}", located(&error.path)))?;
     let findings = deployer::check(&cloud.parameters);
     let file = place.map(|(name, lines): (String, Lines)| File {

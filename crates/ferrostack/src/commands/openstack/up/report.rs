@@ -117,7 +117,7 @@ impl<'a> Report<'a> {
         if let Style::Live(live) = &mut self.style {
             live.parts.note(upgrade::line(cloud));
             if live.generation != cloud.metadata.generation {
-                live.parts = Parts::of(cloud);
+                live.parts = Parts::from_object(cloud);
                 live.parts.note(upgrade::line(cloud));
                 live.generation = cloud.metadata.generation;
             }

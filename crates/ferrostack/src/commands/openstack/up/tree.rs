@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use api::openstack::v1alpha1::{OpenStack, Phase, StepStatus};
-use deployer::{Cloud, Held, Parameters, upgrade};
+use deployer::{Cloud, Credentials, Parameters, upgrade};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::picture::{Mark, Row};
@@ -19,15 +19,15 @@ pub(super) struct Parts {
 
 impl Parts {
     /// [`Parts`] of an object; none for rejected parameters.
-    pub(super) fn of(object: &OpenStack) -> Self {
+    pub(super) fn from_object(object: &OpenStack) -> Self {
         let cloud = serde_json::to_value(object).ok().and_then(|document| {
             let (parameters, _) = Parameters::read(&document).ok()?;
-            Cloud::of(&document, parameters).ok()
+            Cloud::new(&document, parameters).ok()
         });
         let Some(cloud) = cloud else {
             return Self::default();
         };
-        let held = Held::complete(&cloud.name, &[], || 0);
+        let held = Credentials::complete(&cloud.name, &[], || 0);
         let graph = deployer::desired(&cloud, &held);
         let mut parts: Vec<(&'static str, Vec<String>)> = Vec::new();
         for step in graph.steps {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_cloud_that_is_ready_has_a_row_for_each_service() {
-        let parts = Parts::of(&object());
+        let parts = Parts::from_object(&object());
         let lines = text(&parts, &steps(&parts, &[]), 40);
         assert_eq!(lines.len(), 1 + parts.parts.len(), "{lines:#?}");
         let count: usize = parts.parts.iter().map(|(_, steps)| steps.len()).sum();
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_is_not_ready_is_below_its_service_with_what_it_waits_for() {
-        let parts = Parts::of(&object());
+        let parts = Parts::from_object(&object());
         let others = [
             (
                 "keystone-bootstrap",
@@ -243,7 +243,7 @@ mod tests {
     fn rejected_parameters_have_no_parts() {
         let mut object = object();
         object.spec.release = "none".to_owned();
-        let parts = Parts::of(&object);
+        let parts = Parts::from_object(&object);
         assert_eq!(parts.rows(&[], Timestamp::UNIX_EPOCH).len(), 1);
     }
 }

@@ -70,8 +70,8 @@ fn in_an_upgrade_the_steps_are_those_of_its_phase() {
         let document = json!({"apiVersion": "ferrostack.dev/v1alpha1", "kind": "OpenStack",
             "metadata": {"name": "cloud", "namespace": "openstack"}, "spec": {"release": release}});
         let (parameters, _) = Parameters::read(&document).unwrap();
-        let cloud = Cloud::of(&document, parameters).unwrap();
-        let held = Held::complete("cloud", &[], || 0);
+        let cloud = Cloud::new(&document, parameters).unwrap();
+        let held = Credentials::complete("cloud", &[], || 0);
         let status = json!({"release": {"current": "2025.1", "from": "2025.1", "to": "2026.1", "phase": phase}});
         let status: OpenStackStatus = serde_json::from_value(status).unwrap();
         let turn = stage(&cloud, &document, &held, &status, (&[], &[]))?;

@@ -9,7 +9,7 @@ use openstack::volume::{Volume, VolumeCreate};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cluster::observed::Known as OfStatus;
+use crate::cluster::observed::References as OfStatus;
 use crate::identity::Identity;
 use crate::machine::desired::{Port as WantedPort, Volume as WantedVolume};
 
@@ -31,10 +31,10 @@ impl Model {
 
     fn view(&self) -> Arc<View> {
         Arc::new(View {
-            servers: Arc::new(Table::of(self.servers.clone())),
-            ports: Arc::new(Table::of(self.ports.clone())),
-            volumes: Arc::new(Table::of(self.volumes.clone())),
-            floating_ips: Arc::new(Table::of(self.ips.clone())),
+            servers: Arc::new(Table::from_items(self.servers.clone())),
+            ports: Arc::new(Table::from_items(self.ports.clone())),
+            volumes: Arc::new(Table::from_items(self.volumes.clone())),
+            floating_ips: Arc::new(Table::from_items(self.ips.clone())),
             ..View::default()
         })
     }
@@ -219,7 +219,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
         local_disks: Vec::new(),
         tagging: true,
     };
-    let is_there = Observed::of(observed, Some(mark))
+    let is_there = Observed::new(observed, Some(mark))
         .current
         .unwrap()
         .server()
@@ -235,7 +235,7 @@ fn wanted(cluster: Identity, spec: Option<Spec>, observed: &OfCluster) -> Option
             given,
             pool: None,
         }),
-        place: Place {
+        place: EndpointNetwork {
             network: Some("net".into()),
             subnet: Some("subnet".into()),
             zone_subnets: Vec::new(),
@@ -268,13 +268,13 @@ impl Scene {
     }
 
     fn observed(&self) -> OfCluster {
-        OfCluster::of(self.model.view(), self.cluster, &OfStatus::default())
+        OfCluster::new(self.model.view(), self.cluster, &OfStatus::default())
     }
 
     fn seen(&self, spec: Option<Spec>) -> (Option<Wanted>, Observed) {
         let observed = self.observed();
         let wanted = wanted(self.cluster, spec, &observed);
-        let seen = Observed::of(&observed, wanted.as_ref().map(|it| it.mark));
+        let seen = Observed::new(&observed, wanted.as_ref().map(|it| it.mark));
         (wanted, seen)
     }
 

@@ -98,7 +98,7 @@ impl Model {
 
     pub(super) fn view(&self) -> Arc<View> {
         fn table<T: Resource>(items: &[T]) -> Arc<Table<T>> {
-            Arc::new(Table::of(items.to_vec()))
+            Arc::new(Table::from_items(items.to_vec()))
         }
         let extensions = self.tagging.then(|| net::Extension {
             alias: "standard-attr-tag".into(),
@@ -114,7 +114,7 @@ impl Model {
             subnet_pools: table(&pools()),
             server_groups: table(&self.server_groups),
             lb_zones: table(&zones()),
-            extensions: Arc::new(Table::of(extensions)),
+            extensions: Arc::new(Table::from_items(extensions)),
             ..View::default()
         }))
     }

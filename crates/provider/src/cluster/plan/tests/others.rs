@@ -47,7 +47,7 @@ fn named() -> impl Strategy<Value = Vec<Named>> {
 }
 
 /// Writes names of what belongs to `first` into the spec and the status of another cluster.
-fn write(names: &[Named], document: &mut Value, known: &mut Known, first: &Observed) {
+fn write(names: &[Named], document: &mut Value, known: &mut References, first: &Observed) {
     let network = first.network().map(|network| json!({"id": network.id}));
     let subnet = first
         .subnet(Family::Four)
@@ -265,7 +265,7 @@ proptest! {
         first.machines = Vec::new();
         let before = first.model.inventory();
         first.converge(&mut usize::MAX.clone());
-        let (mut document, mut known) = (document, Known::default());
+        let (mut document, mut known) = (document, References::default());
         write(&names, &mut document, &mut known, &first.observed());
         let spec = decoded(&document);
         let mut second = Scene { spec, known, cluster: Identity::new(), ..first.clone() };

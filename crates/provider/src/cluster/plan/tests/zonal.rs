@@ -9,7 +9,7 @@ fn scene(zones: &[(&str, &str)], machines: &[&str]) -> Scene {
         model: Model::new(true),
         spec: spec(json!({})),
         cluster: Identity::new(),
-        known: Known::default(),
+        known: References::default(),
         machines: super::machines(machines.len()),
         lost: BTreeSet::new(),
         server_groups: Policies::new(),

@@ -69,9 +69,9 @@ fn cloud(marks: &[Mark], servers: &[Thing], ports: &[Thing], volumes: &[Thing]) 
         ..Default::default()
     });
     View {
-        servers: Arc::new(Table::of(servers)),
-        ports: Arc::new(Table::of(ports)),
-        volumes: Arc::new(Table::of(volumes)),
+        servers: Arc::new(Table::from_items(servers)),
+        ports: Arc::new(Table::from_items(ports)),
+        volumes: Arc::new(Table::from_items(volumes)),
         ..View::default()
     }
 }
@@ -93,12 +93,12 @@ proptest! {
         let marks = [mark, neighbour, Mark::machine(Identity::new(), Identity::new())];
         let view = Arc::new(cloud(&marks, &servers, &ports, &volumes));
         let of_server = |index: usize| format!("server-{index}");
-        let known = Known {
+        let known = References {
             provider_id: provider_id.map(of_server),
             instance_id: instance_id.map(of_server),
             ports: known_ports.iter().map(|index| format!("port-{index}")).collect(),
         };
-        let observed = Observed::of(Arc::clone(&view), mark, known);
+        let observed = Observed::new(Arc::clone(&view), mark, known);
         let wanted = with_pairs(desired(mark, 2, 2, tagging), &[8]);
         let plans = [
             plan(&wanted, &observed),

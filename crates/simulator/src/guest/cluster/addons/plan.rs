@@ -21,7 +21,7 @@ pub(super) struct NodeFacts {
 }
 
 impl NodeFacts {
-    pub(super) fn of(node: &Value, gone: &BTreeSet<String>) -> Option<Self> {
+    pub(super) fn new(node: &Value, gone: &BTreeSet<String>) -> Option<Self> {
         let name = node["metadata"]["name"].as_str()?.to_owned();
         let array = |pointer: &str| {
             let found = node.pointer(pointer).and_then(Value::as_array);

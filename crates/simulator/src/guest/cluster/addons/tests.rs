@@ -97,7 +97,7 @@ fn the_scheduler_names_the_taints_that_a_pod_does_not_tolerate() {
         {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
         {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"},
     ]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-    let facts = NodeFacts::of(&tainted, &BTreeSet::new()).unwrap();
+    let facts = NodeFacts::new(&tainted, &BTreeSet::new()).unwrap();
     assert_eq!(
         plan::unschedulable(&[facts, node("b", true, false)]),
         "0/2 nodes are available: 1 node(s) had untolerated taint \
@@ -111,7 +111,7 @@ fn a_node_that_is_cordoned_tainted_or_gone_accepts_no_pods() {
     let with = |spec: Value| json!({"metadata": {"name": "n"}, "spec": spec, "status": {"conditions": ready}});
     let facts = |node: &Value, gone: &[&str]| {
         let gone = gone.iter().map(|name| (*name).to_owned()).collect();
-        let facts = NodeFacts::of(node, &gone).unwrap();
+        let facts = NodeFacts::new(node, &gone).unwrap();
         (facts.ready, facts.refusal.is_none())
     };
     let control_plane = json!({"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]});

@@ -375,7 +375,7 @@ fn of_nodes(values: &Values) -> OnNode {
     let data = values.get("secret.data").filter(|_| is_created(values));
     let text = data.and_then(|data| data[file].as_str());
     let parsed = text.and_then(|text| CloudConf::parse(text, Program::CinderCsi).ok());
-    parsed.map_or_else(OnNode::default, |parsed| OnNode::of(&parsed.conf))
+    parsed.map_or_else(OnNode::default, |parsed| OnNode::from_conf(&parsed.conf))
 }
 
 fn is_created(values: &Values) -> bool {

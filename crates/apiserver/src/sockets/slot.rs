@@ -30,7 +30,7 @@ struct All {
 }
 
 /// Place of a connection, free again after the drop.
-pub struct Place {
+pub struct Slot {
     shared: Arc<Shared>,
     limits: Limits,
     entry: Option<(Arc<Mutex<All>>, u64)>,
@@ -106,8 +106,8 @@ impl Places {
         }
     }
 
-    /// [`Place`] for a new connection; `None` if all others have a pending answer.
-    pub(super) fn admit(&self) -> Option<Place> {
+    /// [`Slot`] for a new connection; `None` if all others have a pending answer.
+    pub(super) fn admit(&self) -> Option<Slot> {
         let mut all = self.all.lock();
         if all.open.len() >= self.limits.connections && !all.make_room() {
             return None;
@@ -115,7 +115,7 @@ impl Places {
         let (number, shared) = (all.next, Shared::new());
         all.next += 1;
         all.open.insert(number, Arc::clone(&shared));
-        Some(Place {
+        Some(Slot {
             shared,
             limits: self.limits,
             entry: Some((Arc::clone(&self.all), number)),
@@ -144,7 +144,7 @@ impl All {
     }
 }
 
-impl Place {
+impl Slot {
     pub(super) fn alone(limits: Limits) -> Self {
         Self {
             shared: Shared::new(),
@@ -200,7 +200,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some((all, number)) = &self.entry {
             all.lock().open.remove(number);
@@ -236,7 +236,7 @@ pub(super) struct Watched<S> {
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, place: &Place) -> Self {
+    pub(super) fn new(stream: S, place: &Slot) -> Self {
         Self {
             stream,
             shared: Arc::clone(&place.shared),

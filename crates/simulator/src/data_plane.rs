@@ -1,6 +1,6 @@
 //! State of the cloud that is visible to guests: the only coupling between [`crate::cloud`] and [`crate::guest`].
 //!
-//! A [`World`] is a snapshot. The cloud publishes a new one on a watch channel after every visible change; guests
+//! A [`DataPlane`] is a snapshot. The cloud publishes a new one on a watch channel after every visible change; guests
 //! compare the snapshot with their state and start or stop accordingly. All lists are sorted by identity, so equal
 //! clouds have equal snapshots.
 
@@ -18,7 +18,7 @@ pub use reach::Reach;
 
 /// Snapshot of the state visible to guests, over all projects.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct World {
+pub struct DataPlane {
     /// Scheduled servers that are not deleted, by id.
     pub instances: Vec<Instance>,
     /// Every associated floating IP, by floating address.
@@ -91,7 +91,7 @@ pub enum GuestFault {
 
 impl GuestFault {
     /// Returns the fault of an instance, if there is one.
-    pub fn of(instance: &Instance) -> Option<Self> {
+    pub fn from_instance(instance: &Instance) -> Option<Self> {
         instance.metadata.get(GUEST_FAULT)?.parse().ok()
     }
 }

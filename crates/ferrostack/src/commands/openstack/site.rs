@@ -20,7 +20,7 @@ use crate::located;
 use crate::serve;
 
 /// Place of a cloud, with the controllers in this process.
-pub(super) struct Place {
+pub(super) struct Site {
     pub(super) client: Client,
     /// Stand-in for a cluster; `None` for a real cluster.
     pub(super) simulated: Option<Simulated>,
@@ -82,7 +82,7 @@ fn server(args: &PlaceArgs, directory: Option<PathBuf>) -> ServerArgs {
     }
 }
 
-impl Place {
+impl Site {
     /// Connects to the cluster, or starts the simulated one.
     pub(super) async fn open(
         args: &PlaceArgs,

@@ -108,7 +108,7 @@ fn version(object: &Value) -> u64 {
 
 /// Objects in the API server, by kind, as reported by watches and changed by later writes.
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(super) struct ObjectCache {
     pub(super) nodes: Objects,
     pub(super) pods: Objects,
     pub(super) claims: Objects,
@@ -123,7 +123,7 @@ pub(super) struct World {
     pub(super) budgets: Objects,
 }
 
-impl World {
+impl ObjectCache {
     fn of_kind(&mut self, kind: &str) -> Option<&mut Objects> {
         Some(match kind {
             "Node" => &mut self.nodes,
