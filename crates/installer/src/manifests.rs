@@ -23,6 +23,8 @@ const DEPLOYMENT: &str = include_str!("../../../config/manager/deployment.yaml")
 
 /// Permissions of the controller of clouds, in their namespace.
 const CLOUDS: &str = include_str!("../../../config/rbac/openstack.yaml");
+/// ClusterRole in [`CLOUDS`], and its binding.
+pub(crate) const NODES_OF_CLOUDS: &str = "ferrostack-manager-nodes";
 /// Namespace of clouds in [`CLOUDS`], on a line of its own.
 const OF_CLOUDS: &str = "namespace: openstack\n";
 /// Objects for cert-manager to issue the certificate of the webhooks.
@@ -129,6 +131,15 @@ pub fn render_by(
     let role = role.replace(OF_CLOUDS, &format!("namespace: {clouds}\n"));
     let role = role.replace("name: openstack\n", &format!("name: {clouds}\n"));
     Ok(format!("{text}---\n{role}"))
+}
+
+/// [`NODES_OF_CLOUDS`] and its binding, of a manager with clouds.
+pub(crate) fn nodes_of_clouds(subset: &Subset, namespace: &str) -> String {
+    let documents = CLOUDS.split("---\n");
+    let documents: Vec<&str> = documents
+        .filter(|it| it.contains(NODES_OF_CLOUDS))
+        .collect();
+    names(subset, &documents.join("---\n")).replace(NAMESPACE, namespace)
 }
 
 /// ClusterRole: permissions of every manager, and of the controllers of its providers.

@@ -137,6 +137,9 @@ async fn manager_objects(
 ) -> anyhow::Result<usize> {
     let (subset, namespace) = (&manager.subset, &manager.namespace);
     let text = manifests::render(subset, namespace, Some(names::IMAGE), None)?;
+    // What is in the namespace of clouds stays with them.
+    let nodes = manifests::nodes_of_clouds(subset, namespace);
+    let text = format!("{text}---\n{nodes}");
     let documents: Vec<Value> = serde_saphyr::from_multiple(&text)?;
     let (mut deleted, mut leaving) = (0, Vec::new());
     for document in documents.iter().rev() {

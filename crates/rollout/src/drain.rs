@@ -88,7 +88,7 @@ impl Drains {
         let Some(nodes) = &look.seen.nodes else {
             let summary = drain::is_guarded(look.accounts.cloud).then(|| {
                 Summary::unanswered(
-                    "nodes cannot be listed: the ClusterRole ferrostack-openstack allows it"
+                    "nodes cannot be listed: the ClusterRole ferrostack-manager-nodes allows it"
                         .to_owned(),
                 )
             });

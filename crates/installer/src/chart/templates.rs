@@ -160,7 +160,8 @@ fn template(document: &Value, text: &str) -> anyhow::Result<Option<Template>> {
         return Ok(None);
     }
     let escaped = text.replace("{{", r#"{{ "{{" }}"#);
-    let of_clouds = [&metadata["namespace"], &metadata["name"]].contains(&&json!(CLOUDS));
+    let of_clouds = [&metadata["namespace"], &metadata["name"]].contains(&&json!(CLOUDS))
+        || name == manifests::NODES_OF_CLOUDS;
     let (file, text) = match kind {
         _ if of_clouds => {
             let condition = ".Values.openstackNamespace";

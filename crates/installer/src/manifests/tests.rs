@@ -258,12 +258,14 @@ fn the_controller_of_clouds_may_act_in_their_namespace_alone() {
         assert_eq!(object["metadata"]["namespace"], "clouds");
     }
     assert_eq!(binding["subjects"][0]["namespace"], "elsewhere");
-    // In all namespaces it may do no more than without clouds.
+    // In all namespaces it may do no more than without clouds, but for reading nodes.
     let before = documents();
-    assert_eq!(
-        of_kind(&all, "ClusterRole"),
-        of_kind(&before, "ClusterRole")
-    );
+    let mut wide = of_kind(&all, "ClusterRole");
+    let nodes = wide.pop().unwrap();
+    assert_eq!(wide, of_kind(&before, "ClusterRole"));
+    assert_eq!(nodes["metadata"]["name"], NODES_OF_CLOUDS);
+    let rules = serde_json::json!([{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]}]);
+    assert_eq!(nodes["rules"], rules);
     for rule in role["rules"].as_array().unwrap() {
         let verbs = texts(&rule["verbs"]);
         let wide = ["*", "deletecollection", "update", "escalate", "bind"];

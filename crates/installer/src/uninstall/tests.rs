@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use apiserver::ApiServer;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::rbac::v1::ClusterRole;
 use serde_json::json;
 
 use super::*;
@@ -17,7 +18,9 @@ async fn cluster(managers: &[&[Provider]]) -> Client {
     for providers in managers {
         let subset = Subset::new(providers.iter().copied(), false);
         let image = Some("example.org/ferrostack:1");
-        let text = manifests::render(&subset, "capi", image, None).unwrap();
+        let clouds = providers.contains(&Provider::Infrastructure);
+        let clouds = clouds.then_some("clouds");
+        let text = manifests::render(&subset, "capi", image, clouds).unwrap();
         let documents = manifest::read("manifests", &text).unwrap();
         apply::all(&client, &documents, "capi").await.unwrap();
     }
@@ -48,6 +51,10 @@ async fn a_manager_goes_and_the_kinds_and_the_other_manager_stay() {
     }
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), "capi");
     let left = deployments.list(&ListParams::default()).await.unwrap();
+    let left: Vec<String> = left.items.iter().map(ResourceExt::name_any).collect();
+    assert_eq!(left, ["ferrostack-manager-bootstrap"]);
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    let left = roles.list(&ListParams::default()).await.unwrap();
     let left: Vec<String> = left.items.iter().map(ResourceExt::name_any).collect();
     assert_eq!(left, ["ferrostack-manager-bootstrap"]);
     assert_eq!(definitions(&client).await, before);
