@@ -1,5 +1,6 @@
 //! v1beta2: the stored version and hub of conversion, with [`OpenStackCluster`] and [`OpenStackMachine`].
 
+mod balancer;
 mod cluster;
 pub(crate) mod given;
 mod machine;
@@ -7,14 +8,13 @@ mod params;
 mod port;
 mod template;
 
+pub use balancer::{AvailabilityZoneSubnet, LoadBalancer, LoadBalancerMonitor, LoadBalancerStatus};
 pub use cluster::{
-    AllocationPool, ApiServer, AvailabilityZoneSubnet, Bastion, BastionStatus,
-    ControlPlaneEndpoint, DefaultRule, DefaultRuleName, Direction, EtherType, ExternalRouterIp,
-    FailureDomain, FailureDomainSubnets, Ipv6Mode, LoadBalancer, LoadBalancerMonitor,
-    LoadBalancerStatus, ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups,
-    NetworkStatus, NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec,
-    OpenStackClusterStatus, RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet,
-    SubnetSpec,
+    AllocationPool, ApiServer, Bastion, BastionStatus, ControlPlaneEndpoint, DefaultRule,
+    DefaultRuleName, Direction, EtherType, ExternalRouterIp, FailureDomain, FailureDomainSubnets,
+    Ipv6Mode, ManagedGroup, ManagedNetwork, ManagedRouter, ManagedSecurityGroups, NetworkStatus,
+    NetworkStatusWithSubnets, OpenStackCluster, OpenStackClusterSpec, OpenStackClusterStatus,
+    RouterStatus, SecurityGroupRule, SecurityGroupStatus, Subnet, SubnetSpec,
 };
 pub use machine::{
     AdditionalBlockDevice, BlockDeviceStorage, BlockDeviceVolume, FloatingIpPoolRef, HintType,

@@ -80,8 +80,8 @@ pub fn request(step: &Step, desired: &Desired, observed: &Observed) -> Option<Re
         return Some(request);
     }
     if let Step::InZone(zone, step) = step {
-        let (own, observed) = (desired.zone(zone)?, observed.in_zone(Some(zone)));
-        return request(step, &desired.in_zone(own), &observed);
+        let (wanted, observed) = (desired.zone(zone)?, observed.in_zone(Some(zone)));
+        return request(step, &desired.in_zone(wanted), &observed);
     }
     // The other steps are for what has no zone.
     let of_none = (!desired.zones.is_empty()).then(|| observed.in_zone(None));
