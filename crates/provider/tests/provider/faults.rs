@@ -121,5 +121,11 @@ async fn clusters_live_and_go_while_a_twentieth_of_all_requests_fails() {
         world.delete::<Cluster>(cluster).await;
     }
     world.mend().await;
+    // Requests that are dropped have no status.
+    let rejected = world.rejected().await;
+    assert!(
+        (5..60).contains(&rejected),
+        "{rejected} requests were rejected"
+    );
     assert_eq!(world.left_over(), Default::default());
 }

@@ -176,7 +176,7 @@ impl World {
     }
 
     /// Sends a request of the operator of the cloud.
-    async fn control(&self, request: http::request::Builder, body: String, status: u16) {
+    async fn control(&self, request: http::request::Builder, body: String, status: u16) -> Value {
         let request = request.header("content-type", "application/json");
         let request = request.body(bytes::Bytes::from(body)).unwrap();
         let transport = self.line(&Cut::default());
@@ -185,6 +185,17 @@ impl World {
             .await
             .unwrap();
         assert_eq!(answer.status(), status, "{answer:?}");
+        serde_json::from_slice(answer.body()).unwrap_or_default()
+    }
+
+    /// The number of the last requests, at most 1000, that the cloud has rejected.
+    pub(crate) async fn rejected(&self) -> usize {
+        let log = http::Request::get(format!("{URL}/_simulator/log?limit=1000"));
+        let log = self.control(log, String::new(), 200).await;
+        let entries = log["log"].as_array().unwrap().iter();
+        entries
+            .filter(|it| it["status"].as_u64() >= Some(400))
+            .count()
     }
 
     /// Replaces an object by one with the same status, but without its annotations and finalizers, as tools do that
