@@ -29,7 +29,7 @@ const LINES: [(&str, &str); 9] = [
         "why --kubeconfig other --context admin@ku\t",
         "why --kubeconfig other --context admin@kubernetes",
     ),
-    ("docs drain\t", "docs drain-rules"),
+    ("docs drain-\t", "docs drain-rules"),
 ];
 
 /// Home directory with a cluster `alpha` that an `up` in the background has, a clouds.yaml and a kubeconfig.

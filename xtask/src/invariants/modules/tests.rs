@@ -13,26 +13,29 @@ fn broken_by(root: &str, files: &[(&str, &str)]) -> Vec<String> {
         ("crates/simulator/src/lib.rs", root),
         (
             "crates/simulator/src/cloud.rs",
-            "mod ports;\nuse crate::world::World;",
+            "mod ports;\nuse crate::data_plane::DataPlane;",
         ),
         (
             "crates/simulator/src/guest.rs",
-            "pub use crate::world::World;",
+            "pub use crate::data_plane::DataPlane;",
         ),
-        ("crates/simulator/src/world.rs", "pub struct World;"),
+        (
+            "crates/simulator/src/data_plane.rs",
+            "pub struct DataPlane;",
+        ),
     ];
     all.extend(files);
     let sources = sources(&all);
     RULE.broken_by(&sources, &Names::from_sources(&sources))
 }
 
-const ROOT: &str = "pub mod cloud;\npub mod guest;\npub mod world;";
+const ROOT: &str = "pub mod cloud;\npub mod guest;\npub mod data_plane;";
 
 #[test]
 fn a_module_that_may_not_be_known_is_found_however_it_is_named() {
     for text in [
         "use crate::guest::Outside;",
-        "use crate::{guest, world};",
+        "use crate::{guest, data_plane};",
         "use crate::{guest::{Outside as Addresses}};",
         "use super::super::guest;",
         "use super::super::{self as all};",
@@ -42,7 +45,7 @@ fn a_module_that_may_not_be_known_is_found_however_it_is_named() {
         "fn f() { tokio::select!(() = crate::guest::f() => {}) }",
         "struct A {\n    #[serde(with = \"crate::guest::outside\")]\n    a: u8,\n}",
         // Re-exports, too.
-        "use crate::guest::World;",
+        "use crate::guest::DataPlane;",
         // Only the names in the rule are permitted.
         "use crate::nodes::Node;",
     ] {
@@ -54,7 +57,7 @@ fn a_module_that_may_not_be_known_is_found_however_it_is_named() {
         );
     }
     // By another name of the root.
-    let root = "pub mod cloud;\nmod guest;\nmod world;\npub use guest::Outside;";
+    let root = "pub mod cloud;\nmod guest;\nmod data_plane;\npub use guest::Outside;";
     let text = "use crate::Outside;";
     let found = broken_by(root, &[("crates/simulator/src/cloud/ports.rs", text)]);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -63,7 +66,10 @@ fn a_module_that_may_not_be_known_is_found_however_it_is_named() {
 #[test]
 fn what_may_be_known_tests_and_other_modules_are_not_found() {
     for (name, text) in [
-        ("cloud/ports.rs", "use crate::world::{self, World};"),
+        (
+            "cloud/ports.rs",
+            "use crate::data_plane::{self, DataPlane};",
+        ),
         (
             "cloud/ports.rs",
             "use crate::cloud::Port;\nuse super::Port as Other;",

@@ -65,7 +65,7 @@ fn names_of_files_and_of_the_program_are_completed() {
     assert_eq!(of(home, &target), ["admin@kubernetes"]);
     let flavors = of(home, &["generate", "cluster", "x", "-F", "without"]);
     assert_eq!(flavors, ["without-lb"]);
-    assert_eq!(of(home, &["docs", "drain"]), ["drain-rules"]);
+    assert_eq!(of(home, &["docs", "drain"]), ["drain", "drain-rules"]);
     let states = of(home, &["wait", "demo", "--for", "condition=Avail"]);
     assert_eq!(states, ["condition=Available"]);
     assert_eq!(of(home, &["wait", "demo", "--for=del"]), ["--for=delete"]);
