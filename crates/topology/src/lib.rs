@@ -15,10 +15,10 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use topology::template::Template;
+//! use topology::template::{Template, Value};
 //!
 //! let template = Template::parse("{{ .cluster.name | upper }}-{{ .random }}")?;
-//! let data = json!({"cluster": {"name": "demo"}, "random": "x1"});
+//! let data = Value::from(&json!({"cluster": {"name": "demo"}, "random": "x1"}));
 //! assert_eq!(template.render(&data)?, "DEMO-x1");
 //! # Ok::<(), topology::template::TemplateError>(())
 //! ```
