@@ -113,7 +113,7 @@ async fn crowd(
 /// The cloud's own times alone count here: 60 ms for a write, so many for a list, 170 for what a write begins.
 #[tokio::test(start_paused = true)]
 async fn a_hundred_calls_at_once_wait_for_the_cloud_and_not_for_each_other() {
-    for (list, most, attachment) in [(20, 9000, 600), (150, 13_000, 1200)] {
+    for (list, most, attachment) in [(20, 8000, 530), (150, 11_500, 1100)] {
         let ms = Duration::from_millis;
         let timings = Timings {
             request: ms(60),
