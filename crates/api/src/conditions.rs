@@ -90,13 +90,20 @@ impl Verdict {
         }
     }
 
-    /// Adds a message, as a [`sentence`].
+    /// Adds a message, as a [`sentence`]. Beyond [`LONGEST`] it is cut off: the API server would refuse the whole status.
     #[must_use]
     pub fn because(mut self, message: impl Into<String>) -> Self {
-        self.message = sentence(&message.into());
+        let whole = sentence(&message.into());
+        self.message = match whole.char_indices().nth(LONGEST) {
+            None => whole,
+            Some(_) => whole.chars().take(LONGEST - 1).chain(['…']).collect(),
+        };
         self
     }
 }
+
+/// Maximum number of characters in the message of a condition, by the schema of `metav1.Condition`.
+const LONGEST: usize = 32_768;
 
 /// Names in lower case, also at the start of a sentence.
 const LOWER: [&str; 5] = ["etcd", "kubeadm", "kubelet", "kubectl", "cloud-init"];

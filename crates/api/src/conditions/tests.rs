@@ -88,3 +88,15 @@ fn every_word_has_a_meaning_and_is_found_by_its_value() {
         "Nova had no room for the server, and another one takes its place."
     );
 }
+
+#[test]
+fn a_message_that_an_api_server_would_refuse_is_cut_off() {
+    let message = |length: usize| {
+        let verdict = Verdict::new(Type::Ready, false, Reason::NotReady);
+        verdict.because("ä".repeat(length)).message
+    };
+    assert_eq!(message(LONGEST), "ä".repeat(LONGEST));
+    let cut = message(LONGEST + 1);
+    assert_eq!(cut.chars().count(), LONGEST);
+    assert!(cut.ends_with("ä…"));
+}
