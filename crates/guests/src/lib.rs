@@ -1,7 +1,7 @@
 //! Guests, or machines of a guest runner, on the servers of a cloud whose hypervisors run nothing.
 //!
 //! ```text
-//!   the cloud's APIs ──poll──► Observation ──translate (pure)──► World ──► simulator::guest
+//!   the cloud's APIs ──poll──► Observation ──translate (pure)──► DataPlane ──► simulator::guest
 //!          ▲                        │                              └─────► report (pure) ──► lines
 //!          │                        └──hardware (pure)──► machines ──► simulator::runner
 //!          └───────────── machines that end, or cannot start ◄──┘           └──► files with consoles

@@ -5,7 +5,7 @@
 //! `kubeadm init` or `kubeadm join`, and the node comes up or the console has the error.
 //!
 //! ```text
-//!   World ──► fleet (new, gone or stopped instances) ──► boot: user_data, jinja, kubeadm (pure), pki
+//!   DataPlane ──► fleet (new, gone or stopped instances) ──► boot: user_data, jinja, kubeadm (pure), pki
 //!                │                                      │ init: cluster (a workload API server)
 //!                ▼                                      │ join: discovery (TCP, TLS, token, CA hash)
 //!             network: floating address:port ──TLS──► a control plane guest's API server

@@ -5,7 +5,7 @@
 //! serial console (docs/project/simulator.md has the contract).
 //!
 //! ```text
-//!   World ──► fleet ──► one guest for each server ──► process (its group) ──► console
+//!   DataPlane ──► fleet ──► one guest for each server ──► process (its group) ──► console
 //!                │            ├── document: metadata, config drive
 //!                │            └── disks: the volumes while it runs
 //!                ├── service: the metadata service, by source address

@@ -27,11 +27,11 @@ const REBIND: Duration = Duration::from_secs(1);
 /// Duration of a computation of routes up to which no rest follows.
 const QUICK: Duration = Duration::from_micros(500);
 
-/// One instance of the World.
+/// One instance of the DataPlane.
 struct Guest {
     /// Number of power-ons.
     run: u64,
-    /// `boot` counter of the instance in the last World.
+    /// `boot` counter of the instance in the last DataPlane.
     boot: u64,
     /// Cancelled by power-off; `None` while off.
     power: Option<CancellationToken>,
@@ -57,7 +57,7 @@ pub(crate) struct Fleet {
     clusters: HashMap<String, Arc<Cluster>>,
     /// Nodes whose instances were deleted while their cluster was not open, by cluster.
     gone: HashMap<String, Vec<String>>,
-    /// True if a World has been received.
+    /// True if a DataPlane has been received.
     followed: bool,
     /// True if the state of earlier processes has been cleaned up.
     swept: bool,
@@ -153,7 +153,7 @@ impl Fleet {
         for id in removed {
             self.remove(&id);
         }
-        // An empty first World may only mean that the cloud has not been loaded yet.
+        // An empty first DataPlane may only mean that the cloud has not been loaded yet.
         let complete = self.followed || !world.instances.is_empty();
         if complete && !self.swept {
             self.sweep(&present);

@@ -137,7 +137,7 @@ impl Fleet {
             if present.contains_key(id.as_str()) {
                 return true;
             }
-            // A server in ERROR is not in the World, but keeps its disk and console.
+            // A server in ERROR is not in the DataPlane, but keeps its disk and console.
             let kept = self.shared.servers.machine(id).is_some();
             sender.send_if_modified(|wanted| switch_off(wanted, kept));
             kept
