@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use api::conditions::Verdict;
 use api::core::v1beta2::{Cluster, ClusterClass, MachineHealthCheck, Topology};
 use api::kube::ResourceExt;
 use api::kube::runtime::controller::Action;
@@ -26,7 +27,7 @@ use operator::finalizer;
 use operator::store::listed;
 use topology::desired::{Input, desired};
 use topology::names::OWNED_LABEL;
-use topology::upgrade::{self, UPGRADE_CONCURRENCY};
+use topology::upgrade::{self, Plan, UPGRADE_CONCURRENCY};
 
 use crate::feed::{Feed, Memory};
 use crate::{CLUSTER_FINALIZER, Context, Error, pause};
@@ -156,41 +157,43 @@ async fn reconcile(cluster: Arc<Cluster>, runner: Arc<Runner>) -> Result<Action,
     };
     if cluster.metadata.deletion_timestamp.is_some() {
         // The controller of Clusters deletes the referenced objects, and the garbage collector the owned ones.
-        return status::write(&runner, &cluster, status::deleting()).await;
+        return status::write(&runner, &cluster, status::deleting(), None).await;
     }
     if let Some(why) = pause::reason(Some(&cluster), cluster.as_ref()) {
-        return status::write(&runner, &cluster, status::paused(&why)).await;
+        return status::write(&runner, &cluster, status::paused(&why), None).await;
     }
     if !finalizer::has(cluster.as_ref(), CLUSTER_FINALIZER) {
         return Ok(Action::await_change());
     }
     match apply_topology(&runner, &cluster, topology).await {
-        Ok(Some(verdict)) => status::write(&runner, &cluster, verdict).await,
+        Ok(Some((verdict, plan))) => status::write(&runner, &cluster, verdict, Some(&plan)).await,
         // The change of the Cluster triggers a reconcile.
         Ok(None) => Ok(Action::await_change()),
         Err(obstacle) => {
             if let Some(verdict) = obstacle.verdict() {
-                status::write(&runner, &cluster, verdict).await?;
+                status::write(&runner, &cluster, verdict, None).await?;
             }
             obstacle.action(RESYNC)
         }
     }
 }
 
-/// Brings the objects nearer to the [`Topology`]; returns the condition, or `None` if the [`Cluster`] was changed.
+/// Brings the objects nearer to the [`Topology`]; returns the condition and the [`Plan`] of the upgrade, or `None` if the
+/// [`Cluster`] was changed.
 async fn apply_topology(
     runner: &Runner,
     cluster: &Cluster,
     topology: &Topology,
-) -> Result<Option<api::conditions::Verdict>, Obstacle> {
+) -> Result<Option<(Verdict, Plan)>, Obstacle> {
     let current = Current::gather(runner, cluster).await?;
     let plane = current.plane();
     let reached = plane.as_ref().map(|plane| plane.version.as_str());
     let blueprint = Blueprint::fetch(runner, cluster, topology, reached).await?;
     let topology = &blueprint.topology;
+    let listed = blueprint.class.spec.kubernetes_versions.as_deref();
     let decisions = upgrade::decide(
         topology,
-        blueprint.class.spec.kubernetes_versions.as_deref(),
+        listed,
         plane.as_ref(),
         &current.deployments()?,
         concurrency(cluster),
@@ -209,7 +212,8 @@ async fn apply_topology(
         return Ok(None);
     }
     apply::run(runner, cluster, &current, &mut wanted, &decisions).await?;
-    Ok(Some(upgrade::verdict(&decisions, topology, plane.as_ref())))
+    let verdict = upgrade::verdict(&decisions, topology, plane.as_ref());
+    Ok(Some((verdict, Plan::new(topology, listed, &decisions))))
 }
 
 /// Maximum number of MachineDeployments in an upgrade at a time.

@@ -7,6 +7,10 @@ use api::conditions::{Reason, Type, Verdict};
 use api::core::v1beta2::Topology;
 use api::version::Version;
 
+pub use plan::Plan;
+
+mod plan;
+
 /// Annotation of a MachineDeployment of a topology: the upgrade is left to a later change of the topology.
 pub const DEFER_UPGRADE: &str = "topology.cluster.x-k8s.io/defer-upgrade";
 /// Annotation of a MachineDeployment of a topology: this upgrade and all later ones in the sequence are left to a later

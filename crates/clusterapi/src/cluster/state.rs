@@ -35,8 +35,7 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     infrastructure(&mut after, &mut status, &facts.infrastructure);
     control_plane(&mut after, &mut status, facts);
     record_uid(&mut after, facts.health.uid.as_deref());
-    status.control_plane = control_plane_counts(facts);
-    status.workers = Some(worker_counts(facts));
+    count(&mut status, facts, cluster.spec.topology.is_some());
     after.status = Some(status);
     let mut verdicts = vec![
         infrastructure_ready(&after, &facts.infrastructure),
@@ -54,6 +53,20 @@ pub(super) fn desired(cluster: &Cluster, facts: &Facts, now: Timestamp) -> Clust
     ));
     conclude(&mut after, verdicts, now);
     after
+}
+
+/// Counts the machines. The plans of an upgrade are of the controller of topologies, and stay.
+fn count(status: &mut ClusterStatus, facts: &Facts, topology: bool) {
+    let plane = status.control_plane.take().and_then(|it| it.upgrade_plan);
+    let workers = status.workers.take().and_then(|it| it.upgrade_plan);
+    status.control_plane = control_plane_counts(facts).map(|counts| ClusterControlPlaneStatus {
+        upgrade_plan: plane.filter(|_| topology),
+        ..counts
+    });
+    status.workers = Some(WorkersStatus {
+        upgrade_plan: workers.filter(|_| topology),
+        ..worker_counts(facts)
+    });
 }
 
 /// Records the uid with which programs in the cluster mark their resources in the cloud: during the deletion of the

@@ -32,6 +32,23 @@ impl World {
             .filter_map(|it| it.spec.template.spec.version.clone());
         all.collect()
     }
+
+    /// Waits for the versions ahead of the control plane and of the workers in the status of the Cluster.
+    async fn plans(&self, plane: &Value, workers: &Value) {
+        eventually("the plans", || async {
+            let cluster = self.demo().await;
+            let status = serde_json::to_value(&cluster.status).unwrap();
+            let seen = (
+                &status["controlPlane"]["upgradePlan"],
+                &status["workers"]["upgradePlan"],
+            );
+            let counted = status["workers"]["replicas"].is_number();
+            (seen == (plane, workers) && counted)
+                .then_some(())
+                .ok_or_else(|| status.to_string())
+        })
+        .await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,10 +98,13 @@ async fn an_upgrade_over_several_minor_releases_passes_each_of_them() {
     world
         .says("FakeControlPlane upgrading to version v1.34.2")
         .await;
+    let last = json!([{ "version": "v1.35.0" }]);
+    world.plans(&last, &last).await;
     world.allow_upgrade(true).await;
     world
         .built("v1.35.0", &[("md-0", workers(1, "v1.35.0", "small"))])
         .await;
+    world.plans(&Value::Null, &Value::Null).await;
 }
 
 #[tokio::test(start_paused = true)]
