@@ -36,6 +36,8 @@ SERVICES = {
                             "oslo.service.sslutils", "oslo.service.wsgi", *TOKENS, *MIDDLEWARE, *RPC]),
     "cinder": ("cinder", ["cinder", "castellan.config", "oslo.concurrency", "oslo.db", "oslo.reports", "oslo.service.wsgi", *TOKENS,
                           *MIDDLEWARE, *RPC]),
+    # Of the provider of OVN as well, which reads the same file.
+    "octavia": ("octavia", ["octavia", "octavia.api.drivers.ovn", "oslo.db", "oslo.reports", *TOKENS, *MIDDLEWARE, *RPC]),
 }
 # Horizon's settings are Python: those of its files of defaults, and these of its settings.py.
 DASHBOARD = ("openstack_auth", "horizon", "openstack_dashboard")
@@ -43,12 +45,16 @@ LANGUAGES = ("LANGUAGES", "LANGUAGE_CODE", "LANGUAGE_COOKIE_NAME", "SESSION_EXPI
 TYPES = {
     "string value": "string", "integer value": "integer", "boolean value": "boolean", "floating point value": "float",
     "list value": "list", "dict value": "dict", "port value": "port", "uri value": "uri", "multi valued": "multi",
-    "host address value": "host", "host domain value": "host", "ip address value": "address", "range value": "range",
+    "host address value": "host", "host domain value": "host", "hostname value": "string", "ip address value": "address", "range value": "range",
     "IP address value": "address",
     "unknown value": "string", "IPv4 zone prefix": "integer", "IPv6 zone prefix": "integer",
 }
 # Types of Neutron that take multiples of a number only.
 PREFIXES = {"IPv4 zone prefix": range(8, 25, 8), "IPv6 zone prefix": range(4, 125, 4)}
+
+
+# A name alone, where `host` takes an address of either family as well.
+HOSTNAME = "^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
 
 
 def generated(namespaces):
@@ -127,6 +133,8 @@ def line(option, limit):
         if option[key] is not None:
             entry[key] = option[key]
     choices = [choice[0] for choice in option["choices"] or []]
+    if option["type"] == "hostname value":
+        entry["pattern"] = HOSTNAME
     if option["type"] in PREFIXES:
         choices = list(PREFIXES[option["type"]])
     if choices:
@@ -217,7 +225,7 @@ def main():
         try:
             version = importlib.metadata.version(distribution)
         except importlib.metadata.PackageNotFoundError:
-            # Images of earlier releases have no Cinder.
+            # Images of earlier releases have neither Cinder nor Octavia.
             continue
         groups = options(namespaces)
         limit = limited(namespaces)

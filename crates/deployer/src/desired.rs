@@ -56,6 +56,8 @@ const VOLUMES: [&str; 4] = [
     "cinder-volume",
     "cinder-backup",
 ];
+/// Program of Octavia, in a cloud with load balancers; no upgrade adds or removes Octavia.
+const BALANCERS: &str = "octavia-api";
 /// Number of retries of a task.
 const RETRIES: u32 = 6;
 /// Part of steps that belong to no single service.
@@ -220,7 +222,7 @@ pub(crate) fn task_named(cloud: &Cloud, held: &Credentials, name: &str) -> Optio
 
 /// True for the programs that read and write the databases.
 pub(crate) fn is_program(name: &str) -> bool {
-    ROLL.contains(&name) || VOLUMES.contains(&name)
+    ROLL.contains(&name) || VOLUMES.contains(&name) || name == BALANCERS
 }
 
 /// True if parts of this name belong to no service, and thus keep their image in an upgrade.

@@ -74,9 +74,12 @@ mod tests {
     }
 
     /// Programs, and the packages one of which has each.
-    const PROGRAMS: [(&str, &[&str]); 47] = [
+    const PROGRAMS: [(&str, &[&str]); 50] = [
+        ("/bin/bash", &[]),
         ("/bin/sh", &[]),
         ("/usr/bin/keystone-wsgi-public", &["keystone"]),
+        // The module of ours around Octavia's.
+        ("balancers", &["octavia"]),
         ("cinder-manage", &["cinder"]),
         ("cinder-scheduler", &["cinder"]),
         ("cinder.wsgi.api", &["cinder"]),
@@ -126,6 +129,7 @@ mod tests {
         ("nova-manage", &["nova-api", "nova"]),
         ("nova-novncproxy", &["nova-consoleproxy", "nova"]),
         ("nova-scheduler", &["nova-scheduler", "nova"]),
+        ("octavia-db-manage", &["octavia"]),
         ("ovn-appctl", &["ovn-central"]),
         ("ovn-controller", &["ovn-host"]),
         ("ovn-northd", &["ovn-central"]),
@@ -331,6 +335,9 @@ mod tests {
             let mut numbers = numbers.clone();
             if !release.has_volumes() {
                 numbers.remove(&user("cinder"));
+            }
+            if !release.has_balancers() {
+                numbers.remove(&user("octavia"));
             }
             assert_eq!(used, numbers, "{release}");
         }

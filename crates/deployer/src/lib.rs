@@ -51,7 +51,8 @@ pub use self::object::{Object, ObjectKind, Password, Reference};
 pub use self::options::{Found, Kind, OptionEntry, Table};
 pub use self::parameters::{
     Api, Backups, Compute, DashboardParameters, Driver, Exposure, Fake, Hypervisors, Mode, Nodes,
-    Parameters, ParametersError, Resources, Rotation, Schedule, ServiceParameters, Storage, Tls,
+    Octavia, Parameters, ParametersError, Resources, Rotation, Schedule, ServiceParameters,
+    Storage, Tls,
 };
 pub use self::plan::{
     Action, Cause, Change, FIELD_MANAGER, Plan, PlannedStep, Progress, Reason, Reported, Restart,

@@ -185,6 +185,8 @@ pub struct Services {
     pub neutron: ServiceParameters,
     /// Volumes.
     pub cinder: ServiceParameters,
+    /// Load balancers.
+    pub octavia: Octavia,
     /// The dashboard.
     pub horizon: DashboardParameters,
 }
@@ -214,6 +216,7 @@ pub struct DashboardParameters {
 }
 
 mod backup;
+mod balancers;
 mod drain;
 mod exposure;
 mod libvirt;
@@ -223,6 +226,7 @@ mod storage;
 mod workers;
 
 pub use self::backup::Backups;
+pub use self::balancers::Octavia;
 pub(crate) use self::drain::{Drain, DrainMode};
 pub use self::exposure::{Exposure, Mode, Tls};
 pub(crate) use self::libvirt::{CpuMode, Libvirt};
@@ -234,7 +238,7 @@ pub use self::workers::Api;
 pub(crate) use self::workers::Workers;
 
 /// Fields of the design that are not built, rejected by name instead of as a typing error.
-const NOT_BUILT: [&str; 10] = [
+const NOT_BUILT: [&str; 9] = [
     "replicas",
     "images",
     "database",
@@ -243,7 +247,6 @@ const NOT_BUILT: [&str; 10] = [
     "compute.virtType",
     "compute.groups",
     "update",
-    "services.octavia",
     "services.memcached",
 ];
 
@@ -397,6 +400,7 @@ impl Parameters {
         let wrong = wrong.or_else(|| self.exposure.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.nodes.wrong());
         let wrong = wrong.or_else(|| self.wrong_of_storage());
+        let wrong = wrong.or_else(|| self.wrong_of_balancers());
         let wrong = wrong.or_else(|| self.backup.as_ref()?.wrong());
         let wrong = wrong.or_else(|| self.rotation.as_ref()?.wrong());
         let parts = Service::ALL.map(Service::name);
@@ -441,6 +445,7 @@ impl Parameters {
             Service::Nova => &self.services.nova,
             Service::Neutron => &self.services.neutron,
             Service::Cinder => &self.services.cinder,
+            Service::Octavia => &self.services.octavia.settings,
         }
     }
 }

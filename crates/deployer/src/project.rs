@@ -17,17 +17,20 @@ pub enum Service {
     Neutron,
     /// Volumes, in clouds with `storage.volumes` in the parameters.
     Cinder,
+    /// Load balancers, in clouds with `services.octavia.enabled` in the parameters.
+    Octavia,
 }
 
 impl Service {
     /// Every service.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Keystone,
         Self::Glance,
         Self::Placement,
         Self::Nova,
         Self::Neutron,
         Self::Cinder,
+        Self::Octavia,
     ];
 
     /// Name of the project.
@@ -39,6 +42,7 @@ impl Service {
             Self::Nova => "nova",
             Self::Neutron => "neutron",
             Self::Cinder => "cinder",
+            Self::Octavia => "octavia",
         }
     }
 
@@ -56,6 +60,7 @@ impl Service {
             Self::Nova => "nova.conf",
             Self::Neutron => "neutron.conf",
             Self::Cinder => "cinder.conf",
+            Self::Octavia => "octavia.conf",
         }
     }
 }

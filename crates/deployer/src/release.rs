@@ -24,7 +24,7 @@ pub enum Release {
 type Tables = [Option<Table>; Service::ALL.len()];
 
 macro_rules! tables {
-    ($release:literal $(, $volumes:literal)?) => {
+    ($release:literal $(, $volumes:literal, $balancers:literal)?) => {
         [
             include_str!(concat!("../options/", $release, "/keystone.json")),
             include_str!(concat!("../options/", $release, "/glance.json")),
@@ -33,6 +33,7 @@ macro_rules! tables {
             include_str!(concat!("../options/", $release, "/neutron.json")),
             // Without a text the release has no such service here.
             concat!("" $(, include_str!(concat!("../options/", $release, $volumes)))?),
+            concat!("" $(, include_str!(concat!("../options/", $release, $balancers)))?),
         ]
     };
 }
@@ -69,6 +70,11 @@ impl Release {
 
     /// True if the image has Cinder and the libraries of Ceph.
     pub(crate) fn has_volumes(self) -> bool {
+        self == Self::Gazpacho
+    }
+
+    /// True if the image has Octavia and its provider for OVN.
+    pub(crate) fn has_balancers(self) -> bool {
         self == Self::Gazpacho
     }
 
@@ -135,7 +141,7 @@ impl Release {
             match self {
                 Self::Zed => tables!("zed"),
                 Self::Epoxy => tables!("2025.1"),
-                Self::Gazpacho => tables!("2026.1", "/cinder.json"),
+                Self::Gazpacho => tables!("2026.1", "/cinder.json", "/octavia.json"),
             }
             // A test parses each of them.
             .map(|text| Table::parse(text).ok())
@@ -184,8 +190,11 @@ mod tests {
         for release in Release::ALL {
             for service in Service::ALL {
                 let Some(table) = release.table(service) else {
-                    assert_eq!(service, Service::Cinder);
-                    assert!(!release.has_volumes(), "{release}");
+                    match service {
+                        Service::Cinder => assert!(!release.has_volumes(), "{release}"),
+                        Service::Octavia => assert!(!release.has_balancers(), "{release}"),
+                        _ => panic!("{release} has no options of {service}"),
+                    }
                     continue;
                 };
                 assert_eq!(table.service, service.name());

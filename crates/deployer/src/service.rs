@@ -20,6 +20,7 @@ mod memcached;
 mod metadata;
 mod neutron;
 mod nova;
+mod octavia;
 mod openvswitch;
 mod ovn;
 mod placement;
@@ -49,8 +50,10 @@ impl Service {
     /// Configuration [`File`]s for a program of the service, with the options it reads; for all programs if `None`.
     fn files(self, cloud: &Cloud, held: &Credentials, program: Option<&str>) -> Vec<File> {
         let mut config = configure(self, &cloud.parameters);
-        if self == Self::Neutron {
-            neutron::place(&mut config, &cloud.namespace);
+        match self {
+            Self::Neutron => neutron::place(&mut config, &cloud.namespace),
+            Self::Octavia => octavia::place(&mut config, &cloud.namespace),
+            _ => {}
         }
         for store in halves::STORES {
             let user = held.login(store, self.name()).user;
@@ -87,8 +90,9 @@ pub(crate) fn definitions(cloud: &Cloud, held: &Credentials) -> (Vec<Definition>
         ovn::definition(cloud, held),
         neutron::definition(cloud, held),
         nova::definition(cloud, held),
-        horizon::definition(cloud, held),
     ];
+    services.extend(octavia::definition(cloud, held));
+    services.push(horizon::definition(cloud, held));
     services.extend(cinder::definition(cloud, held));
     services.extend(ceph::definition(cloud, held));
     let databases: Vec<(&str, &str)> = services
@@ -131,6 +135,7 @@ pub(crate) fn ours(service: Service, parameters: &Parameters) -> Config {
         Service::Nova => nova::configuration(parameters),
         Service::Neutron => neutron::configuration(parameters),
         Service::Cinder => cinder::configuration(parameters),
+        Service::Octavia => octavia::configuration(parameters),
     }
 }
 

@@ -77,7 +77,7 @@ use self::journal::Journal;
 use self::kind::Kind;
 use self::route::Routes;
 pub(crate) use self::service::Service;
-use self::settings::{ServerFault, Settings};
+use self::settings::{Changeable, ServerFault, Settings};
 use self::state::State;
 use self::store::Store;
 use crate::data_plane::DataPlane;
@@ -247,7 +247,10 @@ impl Cloud {
             migration_faults: Mutex::new(Vec::new()),
             guest_faults: Mutex::new(Vec::new()),
             volume_faults: Mutex::new(Vec::new()),
-            changeable: RwLock::default(),
+            changeable: RwLock::new(match options.is_empty {
+                true => Changeable::deployed(),
+                false => Changeable::default(),
+            }),
             oidc: Mutex::default(),
         };
         let clock = Clock::default();

@@ -16,7 +16,7 @@ use crate::definition::without_nullable;
 
 const NOT_BUILT: &str = "is not built yet";
 /// Rejected fields: path in the spec, type, and reason.
-pub const REJECTED: [(&str, &str, &str); 12] = [
+pub const REJECTED: [(&str, &str, &str); 11] = [
     ("replicas", "integer", NOT_BUILT),
     ("images", "object", NOT_BUILT),
     ("database", "object", NOT_BUILT),
@@ -25,7 +25,6 @@ pub const REJECTED: [(&str, &str, &str); 12] = [
     ("compute.virtType", "string", NOT_BUILT),
     ("compute.groups", "array", NOT_BUILT),
     ("update", "object", NOT_BUILT),
-    ("services.octavia", "object", NOT_BUILT),
     ("services.memcached", "object", NOT_BUILT),
     (
         "services.searchlight",
@@ -45,13 +44,14 @@ pub const REJECTED_OF_SERVICES: [(&str, &str); 3] = [
     ("policy", "object"),
 ];
 /// Services with settings.
-const SERVICES: [&str; 7] = [
+const SERVICES: [&str; 8] = [
     "keystone",
     "glance",
     "placement",
     "nova",
     "neutron",
     "cinder",
+    "octavia",
     "horizon",
 ];
 

@@ -74,7 +74,7 @@ pub struct Rotate {
 
 /// Names of what a [`Rotate`] rotates: stores, keys of Keystone, and accounts in the stores. The crate `deployer`, which knows no
 /// kinds, has them as `Stages::rotated`; a test of `rollout` compares the two.
-pub const ROTATED: [&str; 20] = [
+pub const ROTATED: [&str; 22] = [
     "database",
     "messaging",
     "identity",
@@ -85,12 +85,14 @@ pub const ROTATED: [&str; 20] = [
     "database-keystone",
     "database-neutron",
     "database-nova",
+    "database-octavia",
     "database-placement",
     "identity-admin",
     "identity-cinder",
     "identity-glance",
     "identity-neutron",
     "identity-nova",
+    "identity-octavia",
     "identity-placement",
     "messaging-cinder",
     "messaging-neutron",

@@ -55,6 +55,9 @@ pub const API_VERSION: &str = "ferrostack.dev/v1alpha1";
 }, {
     "rule": "!has(oldSelf.storage) || !has(oldSelf.storage.guests) || has(self.storage) && has(self.storage.guests)",
     "message": "storage.guests cannot be removed: disks of guests are in the pool",
+}, {
+    "rule": "!has(oldSelf.services) || !has(oldSelf.services.octavia) || !has(oldSelf.services.octavia.enabled) || !oldSelf.services.octavia.enabled || has(self.services) && has(self.services.octavia) && has(self.services.octavia.enabled) && self.services.octavia.enabled",
+    "message": "services.octavia.enabled cannot be turned off: load balancers of users may be there",
 }]))]
 pub struct OpenStackSpec {
     /// Release of OpenStack: `2026.1` (from PyPI, on Debian 13), `2025.1` (from Debian 13) or `zed` (from Debian 12). Required.
@@ -479,6 +482,9 @@ pub struct Services {
     /// Settings of Cinder, the volume service, which is there with `storage.volumes`.
     #[serde(default, skip_serializing_if = "Service::is_empty")]
     pub cinder: Service,
+    /// Octavia, the load-balancing service, of release `2026.1`, with OVN as provider. Default: none.
+    #[serde(default, skip_serializing_if = "LoadBalancers::is_empty")]
+    pub octavia: LoadBalancers,
     /// Settings of Horizon, the dashboard.
     #[serde(default, skip_serializing_if = "Dashboard::is_empty")]
     pub horizon: Dashboard,
@@ -505,6 +511,32 @@ pub struct Service {
 impl Service {
     fn is_empty(&self) -> bool {
         self.config.is_empty() && self.resources.is_empty() && self.api.is_empty()
+    }
+}
+
+/// Octavia and its settings ([`Services::octavia`]).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadBalancers {
+    /// True for a cloud with Octavia. Default: false. Cannot be turned off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// Options of the configuration file, by section and name, such as `{quotas: {default_load_balancer_quota: 20}}`. Default: none.
+    /// Each option has to be in the option table of the release; options that the structure of the cloud demands cannot be set.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[schemars(schema_with = "free")]
+    pub config: Map<String, Value>,
+    /// Requests and limits of each program and task of the service. Default: none.
+    #[serde(default, skip_serializing_if = "Resources::is_empty")]
+    pub resources: Resources,
+    /// Requests that the API of the service answers at a time: processes by threads.
+    #[serde(default, skip_serializing_if = "Api::is_empty")]
+    pub api: Api,
+}
+
+impl LoadBalancers {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 

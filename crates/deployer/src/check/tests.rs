@@ -133,6 +133,7 @@ fn every_option_that_we_set_exists_in_each_release_and_has_a_value_that_it_takes
                 "images": {"pool": "images"},
                 "guests": {"pool": "guests"},
             });
+            document["services"] = json!({"octavia": {"enabled": true}});
         }
         let (parameters, _) = Parameters::read(&document).unwrap();
         for service in Service::ALL {

@@ -151,7 +151,7 @@ impl Names<'_> {
         // A program that is slow under load still answers better than none: an API is the only one behind its address, and without it
         // every request fails. One that has ended is not ready at once.
         let patience = match (&workload.ready, &workload.alive) {
-            (Probe::Http(..) | Probe::Page(..), Some(Probe::Tcp(_))) => 60,
+            (Probe::Http(..) | Probe::Page(..) | Probe::Command(_), Some(Probe::Tcp(_))) => 60,
             _ => 6,
         };
         container["readinessProbe"] = with(

@@ -33,6 +33,9 @@ pub(crate) fn full(release: Release) -> Json {
     if release.has_volumes() {
         spec["storage"] = json!({"volumes": {"driver": "Fake"}});
     }
+    if release.has_balancers() {
+        spec["services"] = json!({"octavia": {"enabled": true}});
+    }
     spec
 }
 
@@ -352,10 +355,16 @@ fn every_account_of_a_configuration_has_a_password() {
         }
         // That of the administrator is in an environment variable; the others are what names and keys are made from.
         used.extend(["identity-admin", "names", "edge-authority"].map(str::to_owned));
-        // They are made for every cloud, which may get volumes later.
+        // They are made for every cloud, which may get volumes and load balancers later.
         let of_volumes =
             ["cache", "database", "identity", "messaging"].map(|it| format!("{it}-cinder"));
         used.extend(of_volumes.into_iter().filter(|_| !release.has_volumes()));
+        let of_balancers = ["cache", "database", "identity"].map(|it| format!("{it}-octavia"));
+        used.extend(
+            of_balancers
+                .into_iter()
+                .filter(|_| !release.has_balancers()),
+        );
         assert_eq!(used, passwords.into_keys().collect(), "{release}");
     }
 }

@@ -22,18 +22,20 @@ use crate::object::Password;
 /// Stores of rotated accounts: their part of the name of an account.
 pub(crate) const STORES: [&str; 3] = ["database", "messaging", "identity"];
 /// Rotated accounts in the [`STORES`], without the accounts of the controller in MariaDB and RabbitMQ.
-pub(crate) const ROTATED: [&str; 15] = [
+pub(crate) const ROTATED: [&str; 17] = [
     "database-cinder",
     "database-glance",
     "database-keystone",
     "database-neutron",
     "database-nova",
+    "database-octavia",
     "database-placement",
     "identity-admin",
     "identity-cinder",
     "identity-glance",
     "identity-neutron",
     "identity-nova",
+    "identity-octavia",
     "identity-placement",
     "messaging-cinder",
     "messaging-neutron",

@@ -68,8 +68,11 @@ impl Stages {
             };
             names.is_empty() || names.iter().any(is_of)
         };
-        let has_volumes = cloud.parameters.has(Service::Cinder);
-        let is_there = |account: &&str| has_volumes || !account.ends_with("-cinder");
+        let is_there = |account: &&str| {
+            let service = account.split_once('-').map(|(_, it)| it);
+            let service = service.and_then(Service::named);
+            service.is_none_or(|it| cloud.parameters.has(it))
+        };
         let accounts = ROTATED.into_iter().filter(is_there);
         let mut chosen: BTreeSet<&str> = accounts.filter(is_chosen).collect();
         let administrator: BTreeSet<&str> = chosen.take(ADMINISTRATOR).into_iter().collect();

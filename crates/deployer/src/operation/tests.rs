@@ -149,7 +149,7 @@ fn the_task_of_a_restore_is_the_same_whatever_else_changes() {
     };
     let spec = spec();
     let mut other = spec.clone();
-    other["services"] = json!({"nova": {"config": {"DEFAULT": {"debug": true}}}});
+    other["services"]["nova"] = json!({"config": {"DEFAULT": {"debug": true}}});
     assert_eq!(of(&spec), of(&other));
 }
 

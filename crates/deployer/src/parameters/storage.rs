@@ -106,7 +106,11 @@ fn user() -> String {
 impl Parameters {
     /// True if a cloud with these parameters has the [`Service`].
     pub fn has(&self, service: Service) -> bool {
-        service != Service::Cinder || self.volumes().is_some()
+        match service {
+            Service::Cinder => self.volumes().is_some(),
+            Service::Octavia => self.has_balancers(),
+            _ => true,
+        }
     }
 
     /// [`Volumes`] of users, if any. None while programs of two releases exist: no upgrade adds Cinder.

@@ -15,6 +15,8 @@ const DATABASES_OF_NOVA: u64 = 3;
 const WORKERS_OF_NEUTRON: u64 = 2;
 /// Programs of Cinder besides the API: scheduler, volumes, backups.
 const WORKERS_OF_CINDER: u64 = 3;
+/// Processes of Octavia's agent: one for each socket, and the provider's.
+const AGENTS_OF_OCTAVIA: u64 = 4;
 
 /// Maximum of connections open in all pools together: each process has one pool for each database. The number is
 /// rounded up to a power of two, so that another number of processes rarely restarts the server.
@@ -41,8 +43,9 @@ fn pools(parameters: &Parameters, service: Service) -> u64 {
             let rpc = number(parameters, service, "DEFAULT", "rpc_workers").unwrap_or(2);
             api.saturating_add(rpc).saturating_add(WORKERS_OF_NEUTRON)
         }
-        Service::Cinder if !parameters.has(service) => 0,
+        Service::Cinder | Service::Octavia if !parameters.has(service) => 0,
         Service::Cinder => api.saturating_add(WORKERS_OF_CINDER),
+        Service::Octavia => api.saturating_add(AGENTS_OF_OCTAVIA),
         Service::Nova => {
             let workers = |section| number(parameters, service, section, "workers").unwrap_or(2);
             // Its API, the metadata API, and the proxy of consoles.

@@ -10,10 +10,11 @@ use crate::parameters::{Exposure, Mode, Parameters};
 use crate::project::Service;
 
 const USER: &str = "edge";
-/// Number of ports in every cloud: the first ones of each list. The others belong to Cinder.
+/// Number of ports in every cloud. The first one of each list belongs to Octavia, the last one to Cinder.
 const COMMON_PORTS: usize = 7;
 /// Ports of the Pod.
 const PORTS: &[(&str, u16)] = &[
+    ("load-balancer", 9876),
     ("identity", 5000),
     ("consoles", 6080),
     ("dashboard", 8443),
@@ -25,6 +26,7 @@ const PORTS: &[(&str, u16)] = &[
 ];
 /// Ports on the addresses of nodes. Without privileges a Pod has no port below 1024.
 const SERVED: &[(&str, u16)] = &[
+    ("load-balancer", 9876),
     ("identity", 5000),
     ("consoles", 6080),
     ("dashboard", 443),
@@ -35,7 +37,8 @@ const SERVED: &[(&str, u16)] = &[
     ("volume", 8776),
 ];
 /// Service behind each port, in the same order, with its port.
-const BEHIND: [&str; 8] = [
+const BEHIND: &[&str] = &[
+    "octavia:9876",
     "keystone:5000",
     "nova-novncproxy:6080",
     "horizon:80",
@@ -127,12 +130,11 @@ pub(crate) fn of(parameters: &Parameters) -> Option<&Exposure> {
     (exposure.mode == Mode::Edge).then_some(exposure)
 }
 
-/// First ports of a list: the ports of this cloud.
+/// Part of a list for the ports of this cloud.
 fn those_of<T>(parameters: &Parameters, list: &'static [T]) -> &'static [T] {
-    match parameters.has(Service::Cinder) {
-        true => list,
-        false => list.get(..COMMON_PORTS).unwrap_or(list),
-    }
+    let first = usize::from(!parameters.has(Service::Octavia));
+    let last = 1 + COMMON_PORTS + usize::from(parameters.has(Service::Cinder));
+    list.get(first..last).unwrap_or(list)
 }
 
 /// URL for users, from a URL inside the cluster.
@@ -188,6 +190,9 @@ pub(super) fn definition(
     if parameters.has(Service::Cinder) {
         needs.push("cinder-api");
     }
+    if parameters.has(Service::Octavia) {
+        needs.push("octavia-api");
+    }
     if exposure.given().is_some() {
         needs.push(CERTIFICATE);
     }
@@ -216,7 +221,10 @@ pub(super) fn definition(
 
 fn configuration(parameters: &Parameters) -> String {
     let mut text = COMMON.to_owned();
-    for ((name, port), behind) in those_of(parameters, PORTS).iter().zip(BEHIND) {
+    for ((name, port), behind) in those_of(parameters, PORTS)
+        .iter()
+        .zip(those_of(parameters, BEHIND))
+    {
         let more = match *name {
             "image" => STREAMED,
             "consoles" => LONG,

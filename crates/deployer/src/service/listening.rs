@@ -13,6 +13,8 @@ const PORT: &str = "its Service leads to one address and port of the program";
 const SOCKET: &str = "uWSGI listens in place of this program, where its Service leads to";
 const PROCESSES: &str = "uWSGI starts the processes of this program, which reads no number of them";
 
+const ABSENT: &str = "no such program is in the cloud: load balancers are made by OVN";
+
 /// Service, section, names, affected releases (empty: all), and the reason.
 type Row = (
     Service,
@@ -22,7 +24,7 @@ type Row = (
     &'static str,
 );
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 16] = [
     (
         Service::Cinder,
         "DEFAULT",
@@ -99,6 +101,35 @@ const ROWS: [Row; 11] = [
         PROCESSES,
     ),
     (
+        Service::Octavia,
+        "api_settings",
+        &["bind_host", "bind_port"],
+        &[],
+        SOCKET,
+    ),
+    (
+        Service::Octavia,
+        "controller_worker",
+        &["workers"],
+        &[],
+        ABSENT,
+    ),
+    (Service::Octavia, "task_flow", &["max_workers"], &[], ABSENT),
+    (
+        Service::Octavia,
+        "haproxy_amphora",
+        &["bind_host", "bind_port"],
+        &[],
+        ABSENT,
+    ),
+    (
+        Service::Octavia,
+        "health_manager",
+        &["bind_ip", "bind_port", "controller_ip_port_list"],
+        &[],
+        ABSENT,
+    ),
+    (
         Service::Keystone,
         "eventlet_server",
         &["admin_bind_host", "public_bind_host"],
@@ -149,7 +180,7 @@ mod tests {
                 for found in table.all() {
                     let name = found.name;
                     let is_one = name.ends_with("workers")
-                        || name.contains("listen")
+                        || name.contains("listen") && !name.contains("listener")
                         || name.ends_with("bind_host")
                         || name.ends_with("bind_port");
                     if is_one && !effect.contains(&(service.name(), name)) {

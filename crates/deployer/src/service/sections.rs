@@ -95,8 +95,8 @@ impl Config {
             self.require(section, name, value, why);
         }
         self.password(section, "password", "{}".to_owned(), IDENTITY);
-        // The section of Cinder has another name for it.
-        if !["service_user", "cinder"].contains(&section) {
+        // The section of Cinder has another name for it, and logins alone have none.
+        if !["service_user", "service_auth", "cinder"].contains(&section) {
             self.derive(section, "region_name", &parameters.region, "region");
         }
     }

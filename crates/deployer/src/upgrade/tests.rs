@@ -24,8 +24,10 @@ struct World {
 fn spec(release: &str) -> Json {
     let mut spec = full(Release::Gazpacho);
     spec["release"] = release.into();
-    // Clouds of earlier releases have no volumes.
-    spec.as_object_mut().unwrap().remove("storage");
+    // Clouds of earlier releases have neither volumes nor load balancers.
+    for field in ["storage", "services"] {
+        spec.as_object_mut().unwrap().remove(field);
+    }
     spec
 }
 

@@ -68,13 +68,14 @@ async fn every_endpoint_of_the_catalogue_answers_while_its_pod_is_ready() {
         503
     );
     let storage = json!({"volumes": {"driver": "Fake"}});
+    let services = json!({"octavia": {"enabled": true}});
     world
-        .create(json!({"release": "2026.1", "storage": storage}))
+        .create(json!({"release": "2026.1", "storage": storage, "services": services}))
         .await;
     world.ready().await;
     let (token, catalog) = log_in(&world).await;
     let entries = catalog.as_array().unwrap();
-    assert_eq!(entries.len(), 6, "{catalog:#}");
+    assert_eq!(entries.len(), 7, "{catalog:#}");
     for entry in entries {
         for endpoint in entry["endpoints"].as_array().unwrap() {
             let url = endpoint["url"].as_str().unwrap();
@@ -102,6 +103,10 @@ async fn every_endpoint_of_the_catalogue_answers_while_its_pod_is_ready() {
     assert_eq!(status, 201);
     let (_, _, servers) = ask(&world, "GET", "/compute/v2.1/servers", &token, &Value::Null).await;
     assert_eq!(servers["servers"], json!([]));
+    let path = "/load-balancer/v2.0/lbaas/providers";
+    let (_, _, all) = ask(&world, "GET", path, &token, &Value::Null).await;
+    let names = all["providers"].as_array().unwrap().iter();
+    assert_eq!(names.map(|it| &it["name"]).collect::<Vec<_>>(), ["ovn"]);
     assert_eq!(
         ask(&world, "GET", "/metric/v1", &token, &Value::Null)
             .await

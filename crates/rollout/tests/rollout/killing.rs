@@ -9,13 +9,15 @@ use crate::world::{CLOUD, World, full};
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_write_a_cloud_is_made_changed_and_deleted() {
     let world = World::open().await;
-    world.create(full()).await;
+    let mut spec = full();
+    spec["services"] = json!({"octavia": {"enabled": true}});
+    world.create(spec).await;
     let kills = killed_at_every(1, |fuse| world.controller_with(fuse), || world.ready()).await;
-    // With 6 writes to RabbitMQ, and 30 to Keystone: a project, four users with two roles each, four services with three
+    // With 6 writes to RabbitMQ, and 37 to Keystone: a project, five users with two roles each, five services with three
     // endpoints each, and the edge's URL. Logins are none.
-    assert!(kills > 95, "{kills}");
+    assert!(kills > 105, "{kills}");
     let endpoints = world.identity("/v3/endpoints");
-    assert_eq!(endpoints["endpoints"].as_array().map(Vec::len), Some(15));
+    assert_eq!(endpoints["endpoints"].as_array().map(Vec::len), Some(18));
     assert_eq!(
         world.broker("/api/permissions").as_array().map(Vec::len),
         Some(5)

@@ -143,7 +143,7 @@ impl World {
 async fn every_account_goes_over_to_its_other_half_and_back() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(with_volumes()).await;
+    world.create(with_everything()).await;
     world.ready().await;
     for (name, suffix) in [("first", "-b"), ("second", "")] {
         let (before, serving) = (world.accounts().await, world.serving().await);
@@ -286,7 +286,7 @@ async fn nothing_else_begins_before_the_end_of_a_rotation() {
 async fn a_rotation_that_was_deleted_leaves_both_halves_and_the_next_one_ends_it() {
     let world = World::open().await;
     let _controller = world.controller();
-    world.create(with_volumes()).await;
+    world.create(with_everything()).await;
     world.ready().await;
     let before = world.accounts().await;
     world
@@ -356,7 +356,7 @@ async fn names_of_accounts_that_there_are_not_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_write_passwords_are_rotated() {
     let world = World::open().await;
-    world.create(with_volumes()).await;
+    world.create(with_everything()).await;
     let controller = world.controller();
     world.ready().await;
     controller.kill().await;
@@ -388,12 +388,20 @@ async fn killed_at_every_write_passwords_are_rotated() {
 }
 
 /// Services that log in to Keystone, in a cloud with everything.
-const USERS: [&str; 5] = ["cinder", "glance", "neutron", "nova", "placement"];
+const USERS: [&str; 6] = [
+    "cinder",
+    "glance",
+    "neutron",
+    "nova",
+    "octavia",
+    "placement",
+];
 
 /// Parameters of a cloud that has every service.
-fn with_volumes() -> Value {
+fn with_everything() -> Value {
     let mut spec = full();
     spec["storage"] = json!({"volumes": {"driver": "Fake"}});
+    spec["services"] = json!({"octavia": {"enabled": true}});
     spec
 }
 

@@ -289,13 +289,15 @@ async fn options_that_are_rejected_without_a_webhook_are_in_the_condition() {
     assert_eq!(world.owned().await, Vec::<String>::new());
 }
 
+const OFF: &str = "services.octavia.enabled cannot be turned off";
+
 #[tokio::test(start_paused = true)]
 async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejected() {
     let world = World::open().await;
     let api: Api<OpenStack> = world.management.api();
     let params = kube::api::PatchParams::default();
     world
-        .create(json!({"release": "2026.1", "paused": true}))
+        .create(json!({"release": "2026.1", "paused": true, "services": {"octavia": {"enabled": true}}}))
         .await;
     for (spec, parts) in [
         (
@@ -307,8 +309,8 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
             ["spec.database", "is not built yet"],
         ),
         (
-            json!({"services": {"octavia": {}}}),
-            ["spec.services.octavia", "is not built yet"],
+            json!({"services": {"memcached": {}}}),
+            ["spec.services.memcached", "is not built yet"],
         ),
         (
             json!({"services": {"nova": {"replicas": 2}}}),
@@ -318,6 +320,17 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
             json!({"services": {"searchlight": {}}}),
             ["spec.services.searchlight", "retired in 2021"],
         ),
+        (
+            json!({"services": {"octavia": {"replicas": 2}}}),
+            ["spec.services.octavia.replicas", "is not built yet"],
+        ),
+        (
+            json!({"services": {"octavia": {"enabled": false}}}),
+            ["spec", OFF],
+        ),
+        (json!({"services": {"octavia": {"enabled": null}}}), ["spec", OFF]),
+        (json!({"services": {"octavia": null}}), ["spec", OFF]),
+        (json!({"services": null}), ["spec", OFF]),
         (
             json!({"release": "zed"}),
             ["spec.release", "a release goes up by one step"],

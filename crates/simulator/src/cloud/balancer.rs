@@ -19,6 +19,7 @@ mod vip;
 use super::route::Routes;
 use super::service::Service;
 
+pub(crate) use self::ovn::NAME as OVN;
 pub(crate) use self::status::{answers, fail, transition};
 
 /// Registers Octavia's operations.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::Ipv4Net;
 
+use super::balancer::OVN;
 use super::identity::Provider;
 use super::latency::Latency;
 
@@ -50,6 +51,17 @@ pub(crate) struct Changeable {
     pub(crate) live_migration_milliseconds: u64,
     /// Provider of a load balancer for which neither the request nor its flavor names one.
     pub(crate) default_provider_driver: String,
+}
+
+impl Changeable {
+    /// Settings of a cloud that a deployer makes, whose load balancers are OVN's alone.
+    pub(super) fn deployed() -> Self {
+        Self {
+            enabled_provider_drivers: vec![OVN.to_owned()],
+            default_provider_driver: OVN.to_owned(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Changeable {

@@ -40,13 +40,14 @@ const BUFFER: usize = 64 << 10;
 /// Container of RabbitMQ, and the port of its management API.
 const BROKER: (&str, u16) = ("rabbitmq", 15672);
 /// Containers of the APIs of OpenStack. Each is on the standard port of its service.
-const APIS: [(&str, Service); 6] = [
+const APIS: [(&str, Service); 7] = [
     ("keystone-api", Service::Identity),
     ("glance-api", Service::Image),
     ("placement-api", Service::Placement),
     ("nova-api", Service::Compute),
     ("neutron-api", Service::Network),
     ("cinder-api", Service::Volume),
+    ("octavia-api", Service::LoadBalancer),
 ];
 /// Suffix of the file with the content of a RabbitMQ volume.
 const DEFINITIONS: &str = ".rabbitmq.json";

@@ -48,13 +48,18 @@ fn programs_have_the_half_in_use_and_no_former_password() {
         let graph = desired(&cloud, &after);
         let files = texts(&graph);
         let is_in_a_file = |text: &str| files.iter().any(|it| it.contains(text));
-        let has = |service: &&str| *service != "cinder" || release.has_volumes();
+        let has = |service: &&str| match *service {
+            "cinder" => release.has_volumes(),
+            "octavia" => release.has_balancers(),
+            _ => true,
+        };
         let of_databases = [
             "cinder",
             "glance",
             "keystone",
             "neutron",
             "nova",
+            "octavia",
             "placement",
         ];
         for service in of_databases.into_iter().filter(has) {
@@ -68,7 +73,14 @@ fn programs_have_the_half_in_use_and_no_former_password() {
             // The virtual host stays.
             assert!(is_in_a_file(&format!("@rabbitmq:5672/{service}\n")));
         }
-        let of_identity = ["cinder", "glance", "neutron", "nova", "placement"];
+        let of_identity = [
+            "cinder",
+            "glance",
+            "neutron",
+            "nova",
+            "octavia",
+            "placement",
+        ];
         for service in of_identity.into_iter().filter(has) {
             assert!(is_in_a_file(&format!("username = {service}-b\n")));
             assert!(!is_in_a_file(&format!("username = {service}\n")));

@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(
             log,
             "build --release zed\nnode up --images target/images/openstack/zed\n\
-             node forward 127.1.0.1 5000 6080 443 8774 8778 9292 9696 8776\n"
+             node forward 127.1.0.1 9876 5000 6080 443 8774 8778 9292 9696 8776\n"
         );
         spec["exposure"]["host"] = "cloud.test".into();
         assert_eq!(commands(&spec).unwrap().len(), 2);
