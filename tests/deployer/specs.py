@@ -38,7 +38,7 @@ def value(option, rand):
         least = float(option.get("min", 0.0))
         return round(rand.uniform(least, min(float(option.get("max", least + 100)), least + 100)), 2)
     if option.get("pattern"):
-        return default
+        return default if isinstance(default, str) and re.search(option["pattern"], default) else None
     if kind == "string":
         return f"text {rand.randint(0, 999)}"
     if kind == "uri":
@@ -84,6 +84,8 @@ def spec(release, tables, rand):
         document["compute"] = {"driver": "Fake", "fake": {"hypervisors": rand.randint(2, 9), "zones": ["az1", "az2"][: rand.randint(1, 2)]}}
     if "cinder" in services:
         document["storage"] = {"volumes": {"driver": "Fake"}}
+    if "octavia" in services:
+        services["octavia"]["enabled"] = True
     if rand.random() < 0.5:
         document["exposure"] = {"mode": "Edge", "host": "cloud.example.org", "addresses": ["192.0.2.10"]}
     return document
