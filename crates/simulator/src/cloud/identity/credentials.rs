@@ -39,10 +39,11 @@ pub(crate) fn show(call: &mut Call<'_>) -> Answer {
 /// POST: only this answer has the secret
 pub(crate) fn create(call: &mut Call<'_>) -> Answer {
     let user = requesting_user(call)?;
-    if call.who.restricted {
+    unrestricted(call)?;
+    if user != call.who.user_id {
         return Err(Fault::forbidden(
-            "You are not authorized to perform the requested action: Using method 'application_credential' \
-             is not allowed for managing additional application credentials.",
+            "You are not authorized to perform the requested action: Cannot create an application credential for \
+             another user.",
         ));
     }
     let given = call.wrapped("application_credential")?;
@@ -79,6 +80,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
         "unrestricted",
         given.get("unrestricted").cloned().unwrap_or_default(),
     );
+    checked(given.list("access_rules"))?;
     if !given.list("access_rules").is_empty() {
         let rules: Vec<Value> = given
             .list("access_rules")
@@ -104,6 +106,12 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
         let at: jiff::Timestamp = text
             .parse()
             .map_err(|_| Fault::bad("The 'expires_at' must not be before now or is malformed."))?;
+        if at <= call.now() {
+            return Err(Fault::bad(
+                "The 'expires_at' must not be before now. The server could not comply with the request since it is \
+                 either malformed or otherwise incorrect. The client is assumed to be in error.",
+            ));
+        }
         doc.set("_expires_ms", at.as_millisecond());
     }
     doc.set("_secret", hashed(&secret));
@@ -115,9 +123,40 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
 
 /// DELETE
 pub(crate) fn delete(call: &mut Call<'_>) -> Answer {
+    unrestricted(call)?;
     let doc = find(call)?;
     call.state.remove(Kind::Credential, doc.text("id"));
     Ok(Reply::empty(204))
+}
+
+/// Refuses a token of an application credential that is not unrestricted, also for deletions.
+fn unrestricted(call: &Call<'_>) -> Result<(), Fault> {
+    match call.who.restricted {
+        true => Err(Fault::forbidden(
+            "You are not authorized to perform the requested action: Using method 'application_credential' \
+             is not allowed for managing additional application credentials.",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Refuses access rules outside of Keystone's schema.
+fn checked(rules: &[Value]) -> Result<(), Fault> {
+    for (at, rule) in rules.iter().enumerate() {
+        let text = |key: &str| rule[key].as_str().unwrap_or_default();
+        let path = text("path");
+        if !path.starts_with('/') || path.len() > 225 {
+            let why = format!("Invalid input for field 'access_rules[{at}].path': '{path}'");
+            return Err(Fault::bad(why));
+        }
+        let methods = ["POST", "GET", "HEAD", "PATCH", "PUT", "DELETE"];
+        if !methods.contains(&text("method")) {
+            let method = text("method");
+            let why = format!("Invalid input for field 'access_rules[{at}].method': '{method}'");
+            return Err(Fault::bad(why));
+        }
+    }
+    Ok(())
 }
 
 fn roles(call: &Call<'_>, given: &Doc) -> Result<Value, Fault> {

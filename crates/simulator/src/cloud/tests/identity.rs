@@ -90,6 +90,55 @@ async fn an_application_credential_logs_in_until_it_is_deleted() {
 }
 
 #[tokio::test]
+async fn an_application_credential_manages_others_only_if_it_is_unrestricted() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/identity/v3/users/{}/application_credentials", client.user);
+    for (unrestricted, expected) in [(false, [403, 403]), (true, [201, 204])] {
+        let name = format!("unrestricted {unrestricted}");
+        let body = json!({"application_credential": {"name": name, "unrestricted": unrestricted}});
+        let created = client.make(&path, body).await;
+        let login = json!({"auth": {"identity": {"methods": ["application_credential"],
+            "application_credential": {"id": created["id"], "secret": created["secret"]}}}});
+        let got = client.post("/identity/v3/auth/tokens", login).await;
+        let derived = Client {
+            token: got.headers["x-subject-token"].to_str().unwrap().to_owned(),
+            ..client.clone()
+        };
+        assert_eq!(derived.get(&path).await.status, 200);
+        let other = json!({"application_credential": {"name": format!("of {name}")}});
+        let made = derived.post(&path, other).await;
+        let one = format!("{path}/{}", id(&created));
+        let deleted = derived.delete(&one).await;
+        assert_eq!([made.status, deleted.status], expected, "{}", made.text);
+    }
+}
+
+#[tokio::test]
+async fn an_application_credential_with_a_past_expiry_or_a_wrong_rule_is_refused() {
+    let (_cloud, client) = demo().await;
+    let path = format!("/identity/v3/users/{}/application_credentials", client.user);
+    let rule =
+        |method: &str, path: &str| json!([{"service": "compute", "method": method, "path": path}]);
+    for (field, value) in [
+        ("expires_at", json!("2001-01-01T00:00:00Z")),
+        ("expires_at", json!("soon")),
+        ("access_rules", rule("ANY", "/v2.1/servers")),
+        ("access_rules", rule("GET", "v2.1/servers")),
+        (
+            "access_rules",
+            rule("GET", &format!("/{}", "x".repeat(225))),
+        ),
+    ] {
+        let body = json!({"application_credential": {"name": "ac", field: value}});
+        let got = client.post(&path, body).await;
+        assert_eq!(got.status, 400, "{field} {value}");
+    }
+    let secret = json!({"application_credential": {"name": "ac", "secret": "mine"}});
+    let created = client.make(&path, secret).await;
+    assert_eq!(created["secret"], "mine");
+}
+
+#[tokio::test]
 async fn a_token_ends_with_its_lifetime_or_its_revocation() {
     let (cloud, client) = demo().await;
     let subject = [("x-subject-token", client.token.clone())];
