@@ -10,6 +10,7 @@
 //!   recovery     measures against load balancers in ERROR
 //!   settings     the typed settings
 //!   finding      errors and warnings, with their line
+//!   access       requests of each program, as access rules of its credential
 //!   credentials  [Global] resolved to a cloud with credentials
 //!   generate     cloud.conf from a clouds.yaml, and from files of the in-tree provider
 //! ```
@@ -17,6 +18,7 @@
 //! Unlike in the Go programs, an invalid value is never replaced by a default, and an unknown key is reported.
 //! Several programs share the file, so the sections of the others are known, too.
 
+pub mod access;
 mod credentials;
 mod finding;
 mod gcfg;

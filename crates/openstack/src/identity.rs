@@ -1,4 +1,6 @@
-//! Keystone: projects of the user, and the content of tokens of others.
+//! Keystone: projects and application credentials of the user, and the content of tokens of others.
+
+mod application_credential;
 
 use jiff::Timestamp;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,6 +10,8 @@ use crate::call::Call;
 use crate::error::{Error, ErrorKind, Result};
 use crate::service::Service;
 use crate::session::{Asker, Session, SubjectToken};
+
+pub use application_credential::{ApplicationCredential, NewApplicationCredential, Place};
 
 /// Project in which the user has a role.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -79,7 +79,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "csi",
         uses: &["csi-spec", "grpc", "openstack"],
-        tests_use: &["simulator"],
+        tests_use: &["cloud-conf", "simulator"],
         never: &[
             "kube",
             "kube-*",
@@ -169,7 +169,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "provider",
-        uses: &["api", "load-balancing", "openstack", "operator"],
+        uses: &[
+            "api",
+            "cloud-conf",
+            "load-balancing",
+            "openstack",
+            "operator",
+        ],
         tests_use: &["apiserver", "octavia-model", "simulator", "testbed"],
         never: CLIENTS,
     },

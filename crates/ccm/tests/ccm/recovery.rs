@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::services::{octavia_where, world};
-use crate::world::{World, ip};
+use crate::world::{World, ip, restrict};
 
 pub(crate) async fn fail(world: &World) -> Value {
     let id = world.octavia("loadbalancers").await[0]["id"].clone();
@@ -54,6 +54,7 @@ pub(crate) async fn administrator(world: &World) {
         ids[0], ids[1], ids[2]
     );
     world.administer("PUT", &path, Value::Null).await;
+    restrict(&world.cloud).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,11 +7,13 @@ use std::time::Duration;
 use api::k8s_openapi::api::core::v1::{Node, Service};
 use api::k8s_openapi::api::events::v1::Event;
 use ccm::{Options, Settings};
-use cloud_conf::{CloudConf, Program};
+use cloud_conf::{CloudConf, Program, access};
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
+use openstack::config::{ApplicationCredentialRef, Credential, DomainRef, UserRef};
+use openstack::identity::NewApplicationCredential;
 use openstack::transport::{InProcess, Limits, SharedTransport};
-use openstack::{CloudConfig, PoolOptions, SessionOptions};
+use openstack::{CloudConfig, PoolOptions, Session, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
 use testbed::{Calls, Cut, Management, Running};
@@ -56,6 +58,7 @@ impl World {
         options.quotas.extend(unlimited);
         let cloud = Cloud::open(options).await.unwrap();
         let cluster = Management::open([]).await;
+        restrict(&cloud).await;
         let settings = settings(&cloud, conf);
         let (sender, receiver) = watch::channel(Arc::new(settings));
         let mut options = Options::new(receiver);
@@ -588,14 +591,56 @@ impl World {
 
 /// The settings for a cloud.conf with `conf` in addition to the credentials.
 pub(crate) fn settings(cloud: &Cloud, conf: &str) -> Settings {
-    let login = CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap();
+    let login = login(cloud);
     let text = format!("[Global]\nuse-clouds = true\n{conf}");
+    let user = UserRef::Named("demo".to_owned(), DomainRef::Id("default".to_owned()));
+    let credential = Credential::ApplicationCredential {
+        which: ApplicationCredentialRef::Named(PROGRAM.name().to_owned(), user),
+        secret: SECRET.into(),
+    };
     Settings {
-        conf: CloudConf::parse(&text, Program::CloudControllerManager)
-            .unwrap()
-            .conf,
-        cloud: login,
+        conf: CloudConf::parse(&text, PROGRAM).unwrap().conf,
+        cloud: CloudConfig {
+            credential,
+            ..login
+        },
     }
+}
+
+const PROGRAM: Program = Program::CloudControllerManager;
+const SECRET: &str = "of the manager";
+
+fn login(cloud: &Cloud) -> CloudConfig {
+    CloudConfig::parse(&cloud.clouds_yaml(URL), "simulated").unwrap()
+}
+
+/// Makes the credential of the manager, in place of a former one, with access rules for the requests that are said to be
+/// all: the services of the cloud refuse any other. It has the roles that the user has now.
+pub(crate) async fn restrict(cloud: &Cloud) {
+    let transport: SharedTransport = Arc::new(InProcess::new(cloud.router(URL)));
+    let options = SessionOptions {
+        transport: Some(transport),
+        ..SessionOptions::default()
+    };
+    let session = Session::connect(login(cloud), &options).await.unwrap();
+    let mut places = Vec::new();
+    for service in access::services(PROGRAM) {
+        places.extend(session.place(service).await.unwrap());
+    }
+    let new = NewApplicationCredential {
+        name: PROGRAM.name().to_owned(),
+        description: String::new(),
+        secret: SECRET.into(),
+        roles: Vec::new(),
+        expires_at: "2100-01-01T00:00:00Z".parse().unwrap(),
+        access_rules: access::rules(PROGRAM, &places),
+    };
+    let identity = session.identity();
+    for known in identity.application_credentials().await.unwrap() {
+        let deleted = identity.delete_application_credential(&known.id).await;
+        deleted.unwrap();
+    }
+    identity.create_application_credential(&new).await.unwrap();
 }
 
 /// The keys of a Node's taints.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cloud_conf::{Program, access};
 use csi::{Driver, NamedCloud, Options};
 use csi_spec::volume_capability::access_mode::Mode;
 use csi_spec::volume_capability::{AccessMode, AccessType, BlockVolume, MountVolume};
@@ -15,8 +16,10 @@ use csi_spec::{
     GroupController, Snapshot, Volume, VolumeCapability, VolumeGroupSnapshot,
 };
 use grpc::{Code, Context, Status};
+use openstack::config::{ApplicationCredentialRef, Credential, DomainRef, UserRef};
+use openstack::identity::NewApplicationCredential;
 use openstack::transport::{InProcess, Limits, SharedTransport};
-use openstack::{CloudConfig, CloudPool, PoolOptions};
+use openstack::{CloudConfig, CloudPool, PoolOptions, Session, SessionOptions};
 use serde_json::{Value, json};
 use simulator::cloud::{Cloud, Options as CloudOptions};
 use tokio::time::Instant;
@@ -65,6 +68,7 @@ impl World {
             cloud.quotas.entry(name.to_owned()).or_insert(-1);
         }
         let cloud = Cloud::open(cloud).await.unwrap();
+        restrict(&cloud, entry).await;
         let driver = driver(&cloud, entry, options);
         let (token, project) = log_in(&cloud, user).await;
         Self {
@@ -469,12 +473,56 @@ fn driver(cloud: &Cloud, entry: &str, options: Options) -> Arc<Driver> {
     pool.session.transport = Some(transport);
     pool.intervals = csi::INTERVALS;
     pool.session.most_at_once = csi::MOST_AT_ONCE;
-    let config = CloudConfig::parse(&cloud.clouds_yaml(URL), entry).unwrap();
+    let user = match entry {
+        "simulated" => "demo",
+        _ => "admin",
+    };
+    let user = UserRef::Named(user.to_owned(), DomainRef::Id("default".to_owned()));
+    let credential = Credential::ApplicationCredential {
+        which: ApplicationCredentialRef::Named(PROGRAM.name().to_owned(), user),
+        secret: SECRET.into(),
+    };
     let named = NamedCloud {
         name: String::new(),
-        config,
+        config: CloudConfig {
+            credential,
+            ..login(cloud, entry)
+        },
     };
     Driver::new(CloudPool::new(pool), vec![named], options)
+}
+
+const PROGRAM: Program = Program::CinderCsi;
+const SECRET: &str = "of the driver";
+
+fn login(cloud: &Cloud, entry: &str) -> CloudConfig {
+    CloudConfig::parse(&cloud.clouds_yaml(URL), entry).unwrap()
+}
+
+/// Makes the credential of the driver, with access rules for the requests that are said to be all: the services of the
+/// cloud refuse any other.
+async fn restrict(cloud: &Cloud, entry: &str) {
+    let options = SessionOptions {
+        transport: Some(transport(cloud)),
+        ..SessionOptions::default()
+    };
+    let session = Session::connect(login(cloud, entry), &options)
+        .await
+        .unwrap();
+    let mut places = Vec::new();
+    for service in access::services(PROGRAM) {
+        places.extend(session.place(service).await.unwrap());
+    }
+    let new = NewApplicationCredential {
+        name: PROGRAM.name().to_owned(),
+        description: String::new(),
+        secret: SECRET.into(),
+        roles: Vec::new(),
+        expires_at: "2100-01-01T00:00:00Z".parse().unwrap(),
+        access_rules: access::rules(PROGRAM, &places),
+    };
+    let identity = session.identity();
+    identity.create_application_credential(&new).await.unwrap();
 }
 
 /// A call whose caller waits for some minutes.

@@ -87,6 +87,12 @@ impl Session {
         self.send_sized(call).await.map(|(value, _)| value)
     }
 
+    /// Returns the path of a service's API; `None` for a service that the catalog lacks.
+    pub(crate) fn path(&self, token: &Token, service: Service) -> Option<String> {
+        let endpoint = catalog::endpoint(&self.shared.config, token, service).ok()?;
+        Some(url_path(&endpoint, ""))
+    }
+
     /// Returns the answer of a call as JSON, and the bytes of its text. Boxed, so that the code behind the call is
     /// compiled once.
     pub(super) fn send_sized(&self, call: Call) -> BoxFuture<'_, Result<(Value, usize)>> {
