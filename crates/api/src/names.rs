@@ -39,6 +39,12 @@ pub const ETCD_SURVIVOR_ANNOTATION: &str = "ferrostack.dev/etcd-survivor";
 /// Annotation of an OpenStackCluster, set by users or by `ferrostack adopt`: with the value `true`, resources created
 /// by cluster-api-provider-openstack are taken over. The annotation stays.
 pub const ADOPT_ANNOTATION: &str = "ferrostack.dev/adopt";
+/// Annotation of an OpenStackCluster, set by users: programs with an application credential of their own, such as
+/// `cloud-controller-manager,cinder-csi-plugin`.
+pub const APPLICATION_CREDENTIALS_ANNOTATION: &str = "ferrostack.dev/application-credentials";
+/// Annotation of an OpenStackCluster, set by users: lifetime of application credentials, in hours or days (`30d`).
+pub const APPLICATION_CREDENTIALS_LIFETIME_ANNOTATION: &str =
+    "ferrostack.dev/application-credentials-lifetime";
 /// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: this Machine is the first to be deleted on scaling down.

@@ -42,6 +42,7 @@ use self::desired::{Desired, balancer_spec};
 use self::facts::{Facts, Inside};
 use self::observed::Observed;
 use self::prepare::prepare;
+use crate::application_credentials;
 use crate::claims::SOON;
 use crate::context::kept::{self, api};
 use crate::context::{
@@ -80,11 +81,15 @@ pub(crate) async fn reconcile(
     };
     let mut next = object.clone();
     kept::paused(&mut next, ctx.now(), false);
-    let result = match prepared {
-        Ok(()) => normal(&ctx, &object, &mut next, &cluster).await,
-        Err(error) => Err(error),
+    let (result, due) = match prepared {
+        Ok(()) => {
+            let result = normal(&ctx, &object, &mut next, &cluster).await;
+            let due = application_credentials::reconcile(&ctx, &object, &mut next, &cluster).await;
+            (result, due)
+        }
+        Err(error) => (Err(error), None),
     };
-    finish(&ctx, &object, next, result).await
+    finish(&ctx, &object, next, result, due).await
 }
 
 /// Reconciles an [`OpenStackCluster`] that is neither paused nor being deleted.
@@ -289,17 +294,18 @@ enum Progress {
     Stopped(Problem),
 }
 
-/// Writes endpoint and status, and returns the time of the next reconcile.
+/// Writes endpoint and status, and returns the time of the next reconcile: for a cluster at rest, after `due` at the latest.
 async fn finish(
     ctx: &Context,
     object: &OpenStackCluster,
     mut next: OpenStackCluster,
     result: Result<Progress, Error>,
+    due: Option<Duration>,
 ) -> Result<Action, Error> {
     let was_planned = result.is_ok();
     let result = match result {
         Err(Error::Behind) => Ok(Action::requeue(SOON)),
-        Ok(Progress::Settled) => Ok(context::settled()),
+        Ok(Progress::Settled) => Ok(due.map_or_else(context::settled, context::settled_until)),
         Ok(Progress::Waiting) => Ok(Action::requeue(FALLBACK)),
         Ok(Progress::Stopped(problem)) => Err(Error::Problem(problem)),
         Err(error) => Err(error),

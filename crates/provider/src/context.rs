@@ -19,6 +19,7 @@ use operator::retry::{Retry, When};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::application_credentials::Looks;
 use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
@@ -45,6 +46,8 @@ pub(crate) struct Context {
     pub(crate) failures: Failures,
     /// [`Unmonitored`] load balancers, whose driver has no health monitors.
     pub(crate) unmonitored: Unmonitored,
+    /// [`Looks`] at application credentials in Keystone.
+    pub(crate) looks: Looks,
     /// True from the first object with an Image of ORC: the wish for a watch of Images.
     pub(crate) images: watch::Sender<bool>,
     /// [`Claims`] of objects to identities.
@@ -129,6 +132,11 @@ pub(crate) const FALLBACK: Duration = Duration::from_secs(30);
 /// Requeues after the resync interval; changes trigger a reconcile earlier.
 pub(crate) fn settled() -> Action {
     Action::requeue(operator::controller::RESYNC)
+}
+
+/// Requeues after this time, or after the resync interval if that is shorter.
+pub(crate) fn settled_until(due: Duration) -> Action {
+    Action::requeue(due.min(operator::controller::RESYNC))
 }
 
 /// [`Cluster`] of `object`: its owner, or the one in its label.

@@ -11,6 +11,7 @@
 //!   identity     the owner of a resource in the cloud
 //!   claims       holders of identities: a shared identity does not act
 //!   evidence     the identity of an object that lost its annotation
+//!   application_credentials  credentials for the programs of a cluster, on request
 //!   credentials  an identityRef resolved to a cloud
 //!   resolve      the references of a spec resolved to resources of the cloud
 //!   preview      writes of the plans, for people
@@ -29,6 +30,7 @@
 //! is the same with an empty desired state.
 
 mod alone;
+mod application_credentials;
 mod claims;
 pub mod cluster;
 mod console;
@@ -58,6 +60,10 @@ mod wake;
 mod words;
 mod zones;
 
+pub use application_credentials::{
+    is_asked_for as is_credential_asked_for, name_in_workload as name_of_cloud_config,
+    name_of_manifests as name_of_cloud_configs,
+};
 pub use credentials::cloud_config;
 pub use images::{Available as AvailableImages, available as available_images};
 pub use options::Options;

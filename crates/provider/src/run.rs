@@ -26,6 +26,7 @@ use operator::events::Recorder;
 use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
+use crate::application_credentials::Looks;
 use crate::claims::Claims;
 use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
@@ -75,6 +76,7 @@ async fn controllers(client: Client, options: Options, shutdown: CancellationTok
             consoles: Consoles::default(),
             failures: Failures::default(),
             unmonitored: Unmonitored::default(),
+            looks: Looks::default(),
             images: tokio::sync::watch::channel(false).0,
             claims: Arc::clone(&claims),
             shutdown: shutdown.clone(),

@@ -9,6 +9,9 @@ mod world;
 #[path = "provider/adoption.rs"]
 mod adoption;
 
+#[path = "provider/application_credentials.rs"]
+mod application_credentials;
+
 #[path = "provider/balancers.rs"]
 mod balancers;
 

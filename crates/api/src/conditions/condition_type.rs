@@ -53,6 +53,7 @@ pub enum Type {
     VariablesReady: "The variables of the ClusterClass are valid.",
     RefVersionsUpToDate: "The references of the ClusterClass have the latest versions of their kinds.",
     OpenStackAuthenticationSucceeded: "The cloud accepts the credentials.",
+    ApplicationCredentialsReady: "The programs that an annotation names have application credentials of their own.",
     NetworkReady: "Network and subnet exist.",
     RouterReady: "The router exists and connects the network to the external network.",
     SecurityGroupsReady: "The security groups exist with all their rules.",

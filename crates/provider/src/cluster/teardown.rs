@@ -20,6 +20,7 @@ use super::leftovers::{self, Leftovers};
 use super::observed::Observed;
 use super::prepare::prepare;
 use super::{FINALIZER, age, bastion, labelled, plan, request};
+use crate::application_credentials;
 use crate::claims::SOON;
 use crate::context::kept::{self, api};
 use crate::context::{self, Context, Error, FALLBACK, namespace};
@@ -187,6 +188,10 @@ async fn take_down(
     let is_gone =
         |(uid, wanted): &(String, Wanted)| Leftovers::for_uid(&now.view, uid).is_gone(*wanted);
     let is_empty = now.is_empty() && inner.as_ref().is_none_or(is_gone);
+    if is_empty {
+        // The programs are gone with the machines.
+        application_credentials::end(ctx, object, &cloud, id).await?;
+    }
     let again = "something that carries the cluster's mark appeared again";
     Ok((!is_empty).then(|| again.to_owned()))
 }

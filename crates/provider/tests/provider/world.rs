@@ -100,6 +100,11 @@ impl World {
     pub(crate) async fn session(&self) -> openstack::Session {
         let config =
             openstack::CloudConfig::parse(&self.cloud.clouds_yaml(URL), "simulated").unwrap();
+        self.session_of(config).await
+    }
+
+    /// A session with these credentials.
+    pub(crate) async fn session_of(&self, config: openstack::CloudConfig) -> openstack::Session {
         let options = SessionOptions {
             transport: Some(self.line(&Cut::default())),
             ..SessionOptions::default()

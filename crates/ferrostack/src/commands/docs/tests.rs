@@ -54,7 +54,7 @@ fn every_page_of_the_documentation_is_in_the_program() {
     }
     assert!(files.len() > 20, "{}", files.len());
     assert_eq!(pages.len(), files.len());
-    assert!(PACKED.len() < 200_000, "{} bytes", PACKED.len());
+    assert!(PACKED.len() < 210_000, "{} bytes", PACKED.len());
 }
 
 #[test]
