@@ -74,10 +74,28 @@ pub(crate) fn of_cluster(
     image: &str,
 ) -> anyhow::Result<SecretString> {
     let text = stream(Some((&cloud.name, cloud)), NAMESPACE, image)?;
+    Ok(named(&text, cluster))
+}
+
+/// The manifests for a cluster with this name, with credentials in another Secret, which is not among them.
+pub(crate) fn with_secret(
+    secret: &str,
+    cluster: &str,
+    image: &str,
+) -> anyhow::Result<SecretString> {
+    let text = stream(None, NAMESPACE, image)?;
+    let (usual, other) = (
+        "secretName: cloud-config\n",
+        format!("secretName: {secret}\n"),
+    );
+    let text = text.expose_secret().replace(usual, &other);
+    Ok(named(&SecretString::from(text), cluster))
+}
+
+/// The manifests with the name of the cluster among the flags.
+fn named(text: &SecretString, cluster: &str) -> SecretString {
     let named = format!("{FIRST_FLAG}        - --cluster-name={cluster}\n");
-    Ok(SecretString::from(
-        text.expose_secret().replace(FIRST_FLAG, &named),
-    ))
+    SecretString::from(text.expose_secret().replace(FIRST_FLAG, &named))
 }
 
 /// Secret `cloud-config` with the credentials of a [`CloudConfig`]; `cloud` is its name in errors.
@@ -191,6 +209,20 @@ mod tests {
         let flags = container["args"].as_array().unwrap();
         assert!(flags.contains(&json!("--cluster-name=blue")), "{flags:?}");
         assert_eq!(container["image"], "registry/ferrostack:1");
+    }
+
+    #[test]
+    fn the_manager_of_a_cluster_may_have_its_credentials_in_another_secret() {
+        let all = documents(&with_secret("other", "blue", "registry/ferrostack:1").unwrap());
+        assert!(all.iter().all(|it| it["kind"] != "Secret"));
+        let pod = &all.last().unwrap()["spec"]["template"]["spec"];
+        assert!(
+            pod["volumes"]
+                .to_string()
+                .contains("\"secretName\":\"other\"")
+        );
+        let flags = pod["containers"][0]["args"].to_string();
+        assert!(flags.contains("--cluster-name=blue"), "{flags}");
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::commands::cloud_controller_manager::manifests;
 const LABEL: &str = "ferrostack.dev/cloud-controller-manager";
 /// Interval between reads of Clusters with missing objects.
 const RETRY: Duration = Duration::from_secs(5);
+/// Program in the workload clusters.
+const PROGRAM: cloud_conf::Program = cloud_conf::Program::CloudControllerManager;
 /// Name in User-Agent and managed fields.
 const NAME: &str = "ferrostack-install-ccm";
 
@@ -106,7 +108,15 @@ async fn install(client: &Client, cluster: &Cluster, image: &str) -> anyhow::Res
     };
     let cloud = provider::cloud_config(client, &namespace, &found.spec.identity_ref).await;
     let cloud = cloud.map_err(|problem| anyhow::anyhow!(problem.message))?;
-    let text = manifests::of_cluster(&cloud, &name, image)?;
+    // The provider makes a Secret of the type of ClusterResourceSets with a credential of its own, on request.
+    let has_own = provider::is_credential_asked_for(&found, PROGRAM);
+    let text = match has_own {
+        true => {
+            let secret = provider::name_of_cloud_config(PROGRAM);
+            manifests::with_secret(&secret, &name, image)?
+        }
+        false => manifests::of_cluster(&cloud, &name, image)?,
+    };
     let object = format!("{name}-cloud-controller-manager");
     let owner = Cluster::controller_owner_ref(cluster, &()).map(|owner| {
         json!({"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid})
@@ -114,10 +124,15 @@ async fn install(client: &Client, cluster: &Cluster, image: &str) -> anyhow::Res
     let metadata = json!({"name": object, "namespace": namespace, "ownerReferences": [owner]});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "addons.cluster.x-k8s.io/resource-set",
         "metadata": metadata, "stringData": {"cloud-controller-manager.yaml": text.expose_secret()}});
+    let credentials = provider::name_of_cloud_configs(&reference.name);
+    let mut resources = vec![json!({"kind": "Secret", "name": object})];
+    if has_own {
+        resources.insert(0, json!({"kind": "Secret", "name": credentials}));
+    }
     let set = json!({"apiVersion": ClusterResourceSet::api_version(&()), "kind": "ClusterResourceSet",
         "metadata": metadata, "spec": {"strategy": "Reconcile",
             "clusterSelector": {"matchLabels": {LABEL: name}},
-            "resources": [{"kind": "Secret", "name": object}]}});
+            "resources": resources}});
     let params = PatchParams::apply(NAME).force();
     Api::<Secret>::namespaced(client.clone(), &namespace)
         .patch(&object, &params, &Patch::Apply(secret))
