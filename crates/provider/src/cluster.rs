@@ -170,6 +170,7 @@ async fn looked_up(
         cidrs: cidrs(cluster),
         is_adopted: adoption::is_wanted(object),
         server_groups: server_groups(object)?,
+        octavia_without_cidrs: octavia_without_cidrs(work.cloud, spec).await?,
     };
     let mark = Mark::cluster(work.cluster);
     let names = Names::new(&namespace(object), &cluster.name_any());
@@ -182,6 +183,23 @@ async fn looked_up(
     let doubts: Vec<_> = facts.doubts.iter().copied().collect();
     let observed = work.observe(&doubts, Duration::ZERO).await?;
     Ok((resolve(&observed)?, observed))
+}
+
+/// Version of an Octavia that has no allowed CIDRs, if the spec has some.
+///
+/// # Errors
+/// [`Problem`] with the request for the version.
+pub(crate) async fn octavia_without_cidrs(
+    cloud: &Cloud,
+    spec: &OpenStackClusterSpec,
+) -> Result<Option<(u32, u32)>, Problem> {
+    let about = Type::APIEndpointReady;
+    let failed = |error: openstack::Error| {
+        let doing = "ask Octavia for its version";
+        Problem::cloud(about, Reason::OpenStackError, doing, &error)
+    };
+    let version = balancer::octavia_without_cidrs(cloud, spec).await;
+    version.map_err(failed)
 }
 
 /// [`placement::Policies`] of the roles with a server group.

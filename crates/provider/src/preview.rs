@@ -161,6 +161,8 @@ pub fn cluster(at: ClusterObjects<'_>) -> Result<(Preview, OpenStackCluster), Pr
         cidrs: crate::cluster::cidrs(at.cluster),
         is_adopted: crate::cluster::adoption::is_wanted(infra),
         server_groups: crate::cluster::server_groups(infra)?,
+        // A view knows no versions: what Octavia refuses is told when it is asked.
+        octavia_without_cidrs: None,
     };
     let facts = cluster_facts(spec, Mark::cluster(id), names, &observed, inside)?;
     let desired = of_cluster(spec, &facts);

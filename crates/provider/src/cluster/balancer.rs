@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use api::infra::v1beta2::OpenStackClusterSpec;
 use ipnet::IpNet;
 use load_balancing::{Action, Branch, Fields, Key, Names, Step};
 use openstack::inventory::Inventory;
 use openstack::loadbalancer::{
     ListenerCreate, LoadBalancerCreate, MemberCreate, MonitorCreate, PoolCreate,
 };
-use openstack::{Kind, Result};
+use openstack::{Cloud, Kind, Result, Service};
 
-use super::desired::{Balancer, ControlPlaneMachine, Desired, Driver, Monitor, Network, Router};
+use super::desired::{
+    Balancer, ControlPlaneMachine, Desired, Driver, Monitor, Network, Router, balancer_spec,
+};
 use super::observed::Observed;
 
 /// Protocol of all listeners and pools.
@@ -207,10 +210,10 @@ fn monitor(wanted: Monitor, desired: &Desired, port: u16) -> MonitorCreate {
 }
 
 /// Allowed CIDRs of the load balancer, sorted: CIDRs of the spec, and the cluster itself; empty if everybody may
-/// connect. `None` if Octavia's driver does not support allowed CIDRs.
+/// connect. `None` if Octavia or its driver does not support allowed CIDRs.
 pub(crate) fn allowed_cidrs(desired: &Desired, observed: &Observed) -> Option<Vec<String>> {
     let wanted = desired.balancer.as_ref()?;
-    if driver(wanted, observed) == Driver::Ovn {
+    if wanted.without_cidrs.is_some() || driver(wanted, observed) == Driver::Ovn {
         return None;
     }
     if wanted.allowed_cidrs.is_empty() {
@@ -282,6 +285,27 @@ pub(crate) fn unusable_cidrs<'d>(desired: &'d Desired, observed: &Observed) -> V
     let usable = |text: &str| network_of(text).is_some_and(|net| net.addr().is_ipv4() == ipv4);
     let all = wanted.allowed_cidrs.iter().map(String::as_str);
     all.filter(|text| !usable(text)).collect()
+}
+
+/// The first version of Octavia's API with allowed CIDRs, of the release Train.
+const WITH_CIDRS: (u32, u32) = (2, 12);
+
+/// Version of the cloud's Octavia if it has no allowed CIDRs and the spec has some. It is asked once for a session, and
+/// only then.
+///
+/// # Errors
+/// The error of the request.
+pub(crate) async fn octavia_without_cidrs(
+    cloud: &Cloud,
+    spec: &OpenStackClusterSpec,
+) -> Result<Option<(u32, u32)>, openstack::Error> {
+    if balancer_spec(spec).is_none_or(|given| given.allowed_cidrs.is_empty()) {
+        return Ok(None);
+    }
+    let versions = cloud.session.versions(Service::LoadBalancer).await?;
+    // Nothing is known of an Octavia whose list of versions has none.
+    let is_older = versions.max > (0, 0) && versions.max < WITH_CIDRS;
+    Ok(is_older.then_some(versions.max))
 }
 
 /// CIDR, or a single address as a CIDR. Host bits are kept, since Octavia returns CIDRs as given.

@@ -124,6 +124,8 @@ pub struct Balancer {
     pub ports: Vec<u16>,
     /// CIDRs that may connect besides the cluster itself; everybody if empty.
     pub allowed_cidrs: Vec<String>,
+    /// Version of an Octavia that has no allowed CIDRs, so that none are sent.
+    pub without_cidrs: Option<(u32, u32)>,
     /// The provider.
     pub provider: Option<String>,
     /// [`Driver`] of the provider, or of the existing load balancer.
@@ -356,6 +358,7 @@ fn balancer(spec: &OpenStackClusterSpec, facts: &Facts, ports: Vec<u16>) -> Opti
     Some(Balancer {
         ports,
         allowed_cidrs: given.allowed_cidrs.clone(),
+        without_cidrs: facts.octavia_without_cidrs,
         provider: facts.balancer_provider.clone(),
         driver: facts.balancer_driver,
         flavor_id: facts.balancer_flavor.clone(),

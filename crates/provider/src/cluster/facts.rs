@@ -56,6 +56,8 @@ pub struct Facts {
     pub balancer_driver: Driver,
     /// The load balancer's flavor.
     pub balancer_flavor: Option<String>,
+    /// Version of an Octavia that has no allowed CIDRs, if the spec has some.
+    pub octavia_without_cidrs: Option<(u32, u32)>,
     /// Network and subnet of the load balancer's address, if different from the cluster's.
     pub balancer_network: Option<(String, Option<String>)>,
     /// [`ControlPlaneMachine`]s with a running server.
@@ -123,6 +125,8 @@ pub struct Inside {
     pub is_adopted: bool,
     /// [`Policies`] of the roles with a server group.
     pub server_groups: Policies,
+    /// Version of an Octavia that has no allowed CIDRs, if the spec has some.
+    pub octavia_without_cidrs: Option<(u32, u32)>,
 }
 
 /// Resolves the references of `spec`.
@@ -170,6 +174,7 @@ pub fn facts(
         unknown_zones: unknown_zones(spec, view),
         is_adopted: inside.is_adopted,
         server_groups: inside.server_groups,
+        octavia_without_cidrs: inside.octavia_without_cidrs,
         warnings: Vec::new(),
         doubts: BTreeSet::new(),
     };

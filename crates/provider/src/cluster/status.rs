@@ -108,6 +108,15 @@ pub(crate) fn unusable_cidrs(
             unusable_cidrs(spec, &desired.in_zone(own), &observed)
         });
     }
+    if let Some((major, minor)) = desired.balancer.as_ref().and_then(|it| it.without_cidrs) {
+        let message = format!(
+            "apiServer.managedLoadBalancer.allowedCIDRs: the Octavia of this cloud has version {major}.{minor} of its API, \
+             and allowed CIDRs need 2.12 (Train), so that everybody may connect: remove the CIDRs, or ask the cloud's \
+             operator for a newer Octavia"
+        );
+        let reason = Reason::InvalidClusterSpec;
+        return Some(Problem::new(Type::APIEndpointReady, reason, message));
+    }
     if !balancer::ignored_cidrs(desired, observed).is_empty() {
         let message = "apiServer.managedLoadBalancer.allowedCIDRs: Octavia's driver ovn has no allowed CIDRs, so that \
                        everybody may connect. It passes the addresses of clients on: remove the CIDRs and narrow the rule for \

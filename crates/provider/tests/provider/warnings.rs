@@ -48,3 +48,40 @@ async fn a_provider_or_flavor_that_octavia_lacks_is_warned_of_once() {
         assert_eq!(reported(&world, reason).await, 1, "{reason}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn allowed_cidrs_are_not_sent_to_an_octavia_without_them_whose_version_is_told_and_asked_once()
+ {
+    let world = World::start().await;
+    world.settings(json!({"octavia_minor_version": 11})).await;
+    let cidrs = json!({"apiServer": {"managedLoadBalancer": {"allowedCIDRs": ["192.0.2.0/24"]}}});
+    world.cluster(cidrs).await;
+    let words = "has version 2.11 of its API, and allowed CIDRs need 2.12";
+    let condition = world.cluster_says("APIEndpointReady", words).await;
+    assert_eq!(condition.reason, "InvalidClusterSpec");
+    let field = "apiServer.managedLoadBalancer.allowedCIDRs";
+    assert!(condition.message.starts_with(field), "{condition:?}");
+    // Machines are created nevertheless.
+    world.machine("cp-0", true, json!({})).await;
+    world.machine_ready("cp-0").await;
+    for _ in 0..3 {
+        world.poke::<OpenStackCluster>("demo").await;
+        tokio::time::sleep(crate::world::MINUTE).await;
+    }
+    let asked = world.cloud.requests().into_iter();
+    let asked = asked.filter(|it| it.service == "load-balancer" && it.route == "/");
+    assert_eq!(asked.map(|it| it.count).sum::<u64>(), 1);
+    let none = json!({"spec": {"apiServer": {"managedLoadBalancer": {"allowedCIDRs": null}}}});
+    world.merge::<OpenStackCluster>("demo", none).await;
+    world.cluster_ready().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn octavia_is_not_asked_for_its_version_where_no_cidrs_are_allowed() {
+    let world = World::start().await;
+    world.cluster(json!({})).await;
+    world.cluster_ready().await;
+    let asked = world.cloud.requests().into_iter();
+    let asked = asked.filter(|it| it.service == "load-balancer" && it.route == "/");
+    assert_eq!(asked.count(), 0);
+}

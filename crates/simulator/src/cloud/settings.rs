@@ -47,6 +47,8 @@ pub(crate) struct Changeable {
     pub(crate) snapshots_have_dependants: bool,
     /// Providers of Octavia, of `amphora`, `octavia` and `ovn`.
     pub(crate) enabled_provider_drivers: Vec<String>,
+    /// Newest minor version of Octavia's API 2; attributes of later ones are unknown.
+    pub(crate) octavia_minor_version: u32,
     /// Duration of a live migration in milliseconds, besides the latency of every action.
     pub(crate) live_migration_milliseconds: u64,
     /// Provider of a load balancer for which neither the request nor its flavor names one.
@@ -72,6 +74,7 @@ impl Default for Changeable {
             cross_az_attach: true,
             snapshots_have_dependants: true,
             enabled_provider_drivers: vec!["amphora".to_owned(), "octavia".to_owned()],
+            octavia_minor_version: 26,
             live_migration_milliseconds: 0,
             default_provider_driver: "amphora".to_owned(),
         }

@@ -261,9 +261,14 @@ fn image(call: &Call<'_>) -> Value {
 }
 
 fn load_balancer(call: &Call<'_>) -> Value {
-    let versions: Vec<Value> = (0..=26)
+    let newest = call.settings.changeable.read().octavia_minor_version;
+    let versions: Vec<Value> = (0..=newest)
         .map(|minor| {
-            let status = if minor == 26 { "CURRENT" } else { "SUPPORTED" };
+            let status = if minor == newest {
+                "CURRENT"
+            } else {
+                "SUPPORTED"
+            };
             json!({"id": format!("v2.{minor}"), "status": status, "updated": "2022-08-29T00:00:00Z",
                 "links": [{"rel": "self", "href": format!("{}/v2", call.root())}]})
         })

@@ -55,6 +55,7 @@ impl Scene {
             control_plane: self.machines.clone(),
             cidrs: Vec::new(),
             is_adopted: false,
+            octavia_without_cidrs: None,
             server_groups: self.server_groups.clone(),
         };
         let facts = facts(&self.spec, mark, names, &self.observed(), inside)?;

@@ -236,8 +236,17 @@ fn known_pool(call: &Call<'_>, id: &str, balancer: &str) -> Result<(), Fault> {
         .ok_or_else(|| Fault::missing(format!("Pool {id} not found.")))
 }
 
+/// Minor version of the API with `allowed_cidrs`.
+const CIDRS: u32 = 12;
+
 /// Returns a [`Fault`] unless each entry is a CIDR, of the family of an address of the load balancer.
 fn check_cidrs(call: &Call<'_>, balancer: &str, doc: &Doc) -> Result<(), Fault> {
+    let minor = call.settings.changeable.read().octavia_minor_version;
+    if minor < CIDRS && doc.given("allowed_cidrs") {
+        return Err(Fault::bad(
+            "Unknown attribute for argument listener: allowed_cidrs",
+        ));
+    }
     let balancer = call.state.get(Kind::LoadBalancer, balancer);
     let mut vips = Vec::new();
     if let Some(balancer) = &balancer {
