@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-pub use http_client::{ConnectionPools, HttpTransport, Trust};
+pub use http_client::{ConnectionPools, HttpTransport, Trust, certificates_in};
 pub use in_process::InProcess;
 pub use limits::Limits;
 pub use proxies::{install_proxies, through_proxies};

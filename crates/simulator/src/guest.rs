@@ -37,6 +37,7 @@ mod record;
 mod shell;
 mod user_data;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,10 +51,41 @@ use self::cluster::Clusters;
 use self::console::Consoles;
 use self::fleet::Fleet;
 use self::record::StateDir;
-use crate::data_plane::DataPlane;
+use crate::data_plane::{DataPlane, Instance};
 use crate::etcd::Etcd;
 
 pub use self::outside::Outside;
+
+/// Reads user data as the machine of this image would. Returns the paths of its files.
+///
+/// # Errors
+/// Text of the error on the console.
+pub fn read_user_data(raw: &[u8], image: &str) -> Result<Vec<String>, String> {
+    let instance = Instance {
+        id: "00000000-0000-4000-8000-000000000000".to_owned(),
+        name: "machine".to_owned(),
+        project_id: String::new(),
+        user_data: None,
+        fixed_ips: Vec::new(),
+        availability_zone: "nova".to_owned(),
+        metadata: BTreeMap::new(),
+        hostname: "machine".to_owned(),
+        running: true,
+        boot: 0,
+        vcpus: 2,
+        memory_mib: 2048,
+        disk_gib: 20,
+        image: image.to_owned(),
+    };
+    let config = match ignition::is_flatcar(&instance) && !raw.is_empty() {
+        true => ignition::boot(raw, &instance).map_err(|error| error.to_string()),
+        false => {
+            let facts = user_data::facts(&instance);
+            user_data::parse(raw, &facts).map_err(|error| error.to_string())
+        }
+    };
+    Ok(config?.files.into_keys().collect())
+}
 
 /// Maximum number of guests that boot concurrently; the others wait.
 const BOOTS: usize = 16;

@@ -10,6 +10,13 @@
 )]
 mod cloud;
 
+#[path = "../../../fuzz/src/machines.rs"]
+#[expect(
+    unreachable_pub,
+    reason = "it is reachable in the fuzz crate, whose file it is"
+)]
+mod machines;
+
 #[path = "../../../fuzz/src/requests.rs"]
 #[expect(
     unreachable_pub,
@@ -34,4 +41,9 @@ fn requests_of_every_kind_survive_their_seeds() {
 #[test]
 fn query_strings_survive_their_seeds() {
     run("cloud_query", cloud::query);
+}
+
+#[test]
+fn user_data_survive_their_seeds() {
+    run("user_data", machines::user_data);
 }

@@ -158,6 +158,14 @@ fn identity(certificate: &ClientCertificate) -> Result<reqwest::Identity> {
     })
 }
 
+/// Returns the number of certificates in a bundle, as PEM.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for a bundle that is not PEM, or that has none.
+pub fn certificates_in(pem: &[u8]) -> Result<usize> {
+    certificates(pem).map(|found| found.len())
+}
+
 /// Returns the certificates of a bundle. An empty bundle is an error, since a fallback to the system's CAs would trust
 /// more than the user configured.
 fn certificates(pem: &[u8]) -> Result<Vec<reqwest::Certificate>> {

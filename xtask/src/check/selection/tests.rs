@@ -95,6 +95,7 @@ fn tests_are_those_of_what_changed_and_of_its_users() {
                 "corpora of crates/cloud-conf: fuzz/seeds/a changed",
                 "corpora of crates/csi-node: fuzz/seeds/a changed",
                 "corpora of crates/keystone-auth: fuzz/seeds/a changed",
+                "corpora of crates/openstack: fuzz/seeds/a changed",
                 "corpora of crates/simulator: fuzz/seeds/a changed",
             ],
         ),
