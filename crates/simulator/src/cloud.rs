@@ -26,6 +26,7 @@ mod image;
 mod injection;
 mod journal;
 mod kind;
+mod lag;
 mod latency;
 mod machines;
 mod network;

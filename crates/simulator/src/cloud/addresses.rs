@@ -8,12 +8,12 @@ use serde_json::Value;
 use super::document::{Doc, Fields};
 
 /// Allocated addresses of every subnet. Derived from the ports, never stored.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct AddressBook {
     subnets: HashMap<String, Taken>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Taken {
     addresses: BTreeSet<u128>,
     /// Lowest address that may be free: all pool addresses below are allocated.

@@ -17,6 +17,7 @@ use super::call::{Answer, Call, Reply, Who};
 use super::fault::{Fault, webob};
 use super::injection::Action;
 use super::journal::Entry;
+use super::lag;
 use super::query::Query;
 use super::route::{Access, Found, Parameters, Route, Routes};
 use super::service::Service;
@@ -339,6 +340,9 @@ fn transact(
     let mut core = inner.core.lock();
     let now = inner.clock.now();
     let mut world_changed = core.settle(&inner.settings, now);
+    if let Some(since) = lag::since(&inner.settings, now) {
+        core.state.remember(now, since);
+    }
     core.state.begin(now);
     let mut call = Call {
         state: &mut core.state,
@@ -408,7 +412,7 @@ fn serve(call: &mut Call<'_>, route: &Route) -> Answer {
     if !call.raw_body.is_empty() && !binary && route.method != Method::GET {
         call.body = serde_json::from_slice(&call.raw_body).map_err(|_| bad_json(call.service))?;
     }
-    (route.handler)(call)
+    lag::handle(call, route)
 }
 
 /// Returns the version headers of an answer, and `Vary`.

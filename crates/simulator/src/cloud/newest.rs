@@ -12,7 +12,7 @@ use super::document::{Doc, Fields};
 type Rank = (Reverse<i64>, Reverse<String>);
 
 /// Servers by project and age.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Newest {
     everyone: BTreeMap<Rank, Arc<Doc>>,
     projects: HashMap<String, BTreeMap<Rank, Arc<Doc>>>,

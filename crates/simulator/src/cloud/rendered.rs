@@ -12,7 +12,7 @@ pub(crate) struct Variant {
 }
 
 /// Texts that are up to date.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Rendered {
     variants: Vec<Variant>,
     servers: HashMap<String, Vec<(usize, Box<str>)>>,

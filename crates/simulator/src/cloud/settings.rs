@@ -47,6 +47,9 @@ pub(crate) struct Changeable {
     pub(crate) snapshots_have_dependants: bool,
     /// Providers of Octavia, of `amphora`, `octavia` and `ovn`.
     pub(crate) enabled_provider_drivers: Vec<String>,
+    /// Milliseconds by which lists of Nova, Neutron, Cinder and Octavia lag behind writes, as behind a replica of the
+    /// database; 0 for none. A resource by its id is the present one.
+    pub(crate) list_lag_milliseconds: u64,
     /// Newest minor version of Octavia's API 2; attributes of later ones are unknown.
     pub(crate) octavia_minor_version: u32,
     /// Duration of a live migration in milliseconds, besides the latency of every action.
@@ -74,6 +77,7 @@ impl Default for Changeable {
             cross_az_attach: true,
             snapshots_have_dependants: true,
             enabled_provider_drivers: vec!["amphora".to_owned(), "octavia".to_owned()],
+            list_lag_milliseconds: 0,
             octavia_minor_version: 26,
             live_migration_milliseconds: 0,
             default_provider_driver: "amphora".to_owned(),

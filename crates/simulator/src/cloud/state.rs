@@ -4,7 +4,7 @@
 //! [`Change`] records the previous document, so a request that fails halfway has no effect, and the store gets exactly
 //! the changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ pub(crate) struct Change {
 }
 
 /// All resources of the cloud.
+#[derive(Clone)]
 pub(crate) struct State {
     tables: Vec<Table>,
     touched: BTreeMap<(Kind, Arc<str>), Option<Arc<Doc>>>,
@@ -39,6 +40,8 @@ pub(crate) struct State {
     seed: u64,
     counter: u64,
     now: Timestamp,
+    /// Former states, each with the time until which it was the present one, for lists that lag behind.
+    past: VecDeque<(Timestamp, Arc<State>)>,
 }
 
 /// Sums for checks of quotas, updated incrementally.
@@ -49,7 +52,7 @@ pub(crate) struct Usage {
     pub(crate) gigabytes: i64,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Table {
     docs: BTreeMap<Arc<str>, Arc<Doc>>,
     index: HashMap<(&'static str, String), BTreeSet<Arc<str>>>,
@@ -68,7 +71,25 @@ impl State {
             seed,
             counter: 0,
             now: Timestamp::UNIX_EPOCH,
+            past: VecDeque::new(),
         }
+    }
+
+    /// Remembers the present state as that of the time until `now`, and forgets those that ended before `since`.
+    pub(crate) fn remember(&mut self, now: Timestamp, since: Timestamp) {
+        while self.past.front().is_some_and(|(until, _)| *until <= since) {
+            self.past.pop_front();
+        }
+        let past = std::mem::take(&mut self.past);
+        let present = Arc::new(self.clone());
+        self.past = past;
+        self.past.push_back((now, present));
+    }
+
+    /// Returns the state at a former time; `None` if it is still the present one.
+    pub(crate) fn at(&self, time: Timestamp) -> Option<Self> {
+        let found = self.past.iter().find(|(until, _)| *until > time);
+        found.map(|(_, state)| Self::clone(state))
     }
 
     /// Starts a transaction at `now`.

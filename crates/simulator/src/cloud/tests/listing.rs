@@ -154,3 +154,36 @@ async fn a_refused_change_leaves_the_list_as_it_was() {
     assert_eq!(got.status, 400);
     check_list(&client, "2.60", "a refused change").await;
 }
+
+#[tokio::test]
+async fn lists_can_lag_behind_writes_while_a_resource_by_its_id_is_the_present_one() {
+    let (cloud, client) = demo().await;
+    let lag = json!({"list_lag_milliseconds": 5000});
+    assert_eq!(client.post("/_simulator/settings", lag).await.status, 200);
+    let names = async || {
+        let path = "/network/v2.0/networks?project_id=".to_owned() + &client.project;
+        let found = client.fetch(&path).await;
+        let found = found.as_array().unwrap().iter();
+        let names = found.map(|it| it["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let before = names().await;
+    let network = json!({"network": {"name": "new"}});
+    let made = id(&client.make("/network/v2.0/networks", network).await);
+    let one = format!("/network/v2.0/networks/{made}");
+    assert_eq!(client.get(&one).await.status, 200);
+    assert_eq!(names().await, before);
+    let seconds = std::time::Duration::from_secs;
+    cloud.advance_clock(seconds(4));
+    assert_eq!(names().await, before);
+    let change = json!({"network": {"name": "newer"}});
+    client.put(&one, change).await;
+    cloud.advance_clock(seconds(2));
+    assert!(names().await.contains(&"new".to_owned()));
+    client.delete(&one).await;
+    assert_eq!(client.get(&one).await.status, 404);
+    cloud.advance_clock(seconds(4));
+    assert!(names().await.contains(&"newer".to_owned()));
+    cloud.advance_clock(seconds(2));
+    assert_eq!(names().await, before);
+}
