@@ -44,6 +44,8 @@ pub(super) struct Migration {
     source: String,
     destination: String,
     status: String,
+    /// True if the record has changed since the cordon.
+    is_recent: bool,
 }
 
 /// Statuses of migrations that have ended. The server of a resize is on its new host once it is `finished`.
@@ -93,8 +95,11 @@ impl Fleet {
         all.extend(items(&list["servers"]).map(server));
     }
 
-    /// Adds the migrations from a host and to it, the newest first.
-    pub fn migrations(&mut self, host: &str, list: &Json) {
+    /// Adds the migrations from a host and to it, the newest first. `since`: time of the cordon; a migration from before
+    /// the cordon is no attempt of the drain, but may bring a server.
+    pub fn migrations(&mut self, host: &str, since: &str, list: &Json) {
+        // Nova's times have no zone, and may have microseconds.
+        let since = since.trim_end_matches('Z');
         let migration = |it: &Json| Migration {
             id: it["id"].as_i64().unwrap_or_default(),
             server: text(&it["instance_uuid"]).to_owned(),
@@ -102,6 +107,7 @@ impl Fleet {
             source: text(&it["source_compute"]).to_owned(),
             destination: text(&it["dest_compute"]).to_owned(),
             status: text(&it["status"]).to_owned(),
+            is_recent: it["updated_at"].as_str().or(it["created_at"].as_str()) >= Some(since),
         };
         let all = items(&list["migrations"]).map(migration).collect();
         self.migrations.insert(host.to_owned(), all);
@@ -142,6 +148,7 @@ impl Fleet {
     ) -> impl Iterator<Item = &'a Migration> {
         let all = self.migrations.get(host).into_iter().flatten();
         let failed = |it: &Migration| matches!(it.status.as_str(), "error" | "failed");
+        let all = all.filter(|it| it.is_recent);
         all.filter(move |it| it.server == server && it.source == host && failed(it))
     }
 

@@ -130,8 +130,17 @@ fn fleet(service: &Json, servers: &[Json], migrations: &[Json]) -> Fleet {
     }
     fleet.services(&json!({"services": [whole]}));
     fleet.servers("a", &json!({"servers": servers}));
-    fleet.migrations("a", &json!({"migrations": migrations}));
+    let migrations: Vec<Json> = migrations.iter().cloned().map(changed).collect();
+    fleet.migrations("a", NOW, &json!({"migrations": migrations}));
     fleet
+}
+
+/// A migration that has changed since the cordon, unless it says when.
+fn changed(mut migration: Json) -> Json {
+    if migration.get("updated_at").is_none() {
+        migration["updated_at"] = "2026-11-30T10:00:01.000000".into();
+    }
+    migration
 }
 
 fn server(id: &str, status: &str) -> Json {
@@ -300,7 +309,7 @@ fn nova_is_asked_about_nodes_that_are_not_in_service_and_about_new_ones_alone() 
         [
             "/v2.1/os-services?binary=nova-compute",
             "/v2.1/servers/detail?all_tenants=1&host=a&limit=100",
-            "/v2.1/os-migrations?host=a&changes-since=2026-11-30T10%3A00%3A00Z&limit=1000",
+            "/v2.1/os-migrations?host=a&limit=1000",
             "/v2.0/agents?host=a",
         ]
     );
@@ -407,6 +416,20 @@ fn after_three_failures_after_the_time_and_in_mode_wait_nothing_is_started() {
             .contains("3 of 3 attempts, not tried again")
     );
 
+    let mut old = failed(1);
+    old["updated_at"] = "2026-11-30T09:59:59.000000".into();
+    let again = fleet(
+        &ours(),
+        &[server("1", "ACTIVE")],
+        &[old.clone(), old.clone(), old],
+    );
+    let again = turn(&whole, &held(), &places, &again, &memory);
+    assert_eq!(
+        doing(&again).len(),
+        1,
+        "failures before the cordon are none of it"
+    );
+
     let fresh = fleet(&ours(), &[server("1", "ACTIVE")], &[]);
     memory.late.insert("a".to_owned());
     let late = turn(&whole, &held(), &places, &fresh, &memory);
@@ -490,7 +513,8 @@ fn a_server_on_its_way_to_a_cordoned_or_gone_node_is_waited_for() {
     let cloud = cloud(&json!({}));
     let migration = |id: i64, status: &str| {
         json!({"id": id, "instance_uuid": "9", "migration_type": "live-migration",
-            "status": status, "source_compute": "b", "dest_compute": "a"})
+            "status": status, "source_compute": "b", "dest_compute": "a",
+            "updated_at": "2026-11-30T09:00:00.000000"})
     };
     let memory = Memory::default();
     for status in ["accepted", "queued", "preparing", "running"] {

@@ -45,8 +45,8 @@ pub enum Asked {
     Services,
     /// Servers of a host.
     Servers(String),
-    /// Migrations from a host and to it.
-    Migrations(String),
+    /// Migrations from a host and to it, with the time of the cordon.
+    Migrations(String, String),
     /// Agents of a host.
     Agents(String),
 }
@@ -57,7 +57,7 @@ impl Asked {
         let key = match self {
             Self::Services => "services",
             Self::Servers(_) => "servers",
-            Self::Migrations(_) => "migrations",
+            Self::Migrations(..) => "migrations",
             Self::Agents(_) => "agents",
         };
         answer[key].is_array()
@@ -149,9 +149,10 @@ pub fn lists(places: &[Place]) -> Vec<(Asked, Store, String)> {
         }
         let path = format!("/v2.1/servers/detail?all_tenants=1&host={host}&limit={PAGE}");
         lists.push((Asked::Servers(place.node.clone()), Store::Nova, path));
-        let since = escaped(since.unwrap_or_default());
-        let path = format!("/v2.1/os-migrations?host={host}&changes-since={since}&limit=1000");
-        lists.push((Asked::Migrations(place.node.clone()), Store::Nova, path));
+        // Migrations from before the cordon as well: one that waits for its turn brings a server later.
+        let path = format!("/v2.1/os-migrations?host={host}&limit=1000");
+        let asked = Asked::Migrations(place.node.clone(), since.unwrap_or_default().to_owned());
+        lists.push((asked, Store::Nova, path));
         if place.standing == Standing::Gone {
             let path = format!("/v2.0/agents?host={host}");
             lists.push((Asked::Agents(place.node.clone()), Store::Neutron, path));

@@ -80,7 +80,7 @@ impl<'a> Apis<'a> {
                 match asked {
                     Asked::Services => fleet.services(&list),
                     Asked::Servers(host) => self.pages(&mut fleet, host, path, list).await?,
-                    Asked::Migrations(host) => fleet.migrations(host, &list),
+                    Asked::Migrations(host, since) => fleet.migrations(host, since, &list),
                     Asked::Agents(host) => fleet.agents(host, &list),
                 }
             }

@@ -343,6 +343,40 @@ async fn killed_at_every_write_a_node_is_drained_and_serves_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_to_which_servers_are_on_their_way_is_held_until_they_have_come_and_gone() {
+    let world = World::from_names(&["node-0", "node-1", "node-2"]).await;
+    let _controller = world.controller();
+    world.guests(json!({"timeout": "2h"})).await;
+    world.put_servers("node-0", 4);
+    world.nova().set_live_migration(MINUTE * 30);
+    // With node-2 out of service all of them go to node-1.
+    world.cordon("node-2", true).await;
+    world.drained("node-2").await;
+    world.cordon("node-0", true).await;
+    eventually("four migrations", || async {
+        let all = world.migrations();
+        (all.len() == 4).then_some(()).ok_or(format!("{all:?}"))
+    })
+    .await;
+    world.nova().set_live_migration(Duration::from_secs(1));
+    world.cordon("node-2", false).await;
+    world.cordon("node-1", true).await;
+    let guard = world.guarded("node-1").await;
+    eventually("the message", || async {
+        let message = world.drains_are("Draining").await;
+        let expected = "node-1 has no server, and 4 are on the way to it";
+        message.contains(expected).then_some(()).ok_or(message)
+    })
+    .await;
+    assert_eq!(world.servers_on("node-1"), 0);
+    assert_eq!(world.evict(&guard).await, 429);
+    tokio::time::sleep(MINUTE * 30).await;
+    world.drained("node-0").await;
+    world.drained("node-1").await;
+    assert_eq!(world.servers_on("node-2"), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_whose_build_had_begun_before_the_cordon_holds_the_guard() {
     let world = World::from_names(&["node-0", "node-1"]).await;
     let _controller = world.controller();
