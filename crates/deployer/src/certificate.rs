@@ -6,11 +6,7 @@
 
 use std::net::IpAddr;
 
-use p256::SecretKey;
-use p256::ecdsa::signature::Signer as _;
-use p256::ecdsa::{Signature, SigningKey};
-use p256::elliptic_curve::sec1::ToEncodedPoint as _;
-use p256::pkcs8::{EncodePrivateKey as _, LineEnding};
+use keys::EcdsaKey;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SignatureAlgorithm,
@@ -100,36 +96,29 @@ pub(crate) fn of_migrations(
     Ok((root.pem(), key.pem()?))
 }
 
-/// Key on the curve P-256 with deterministic signatures (RFC 6979).
-struct Key {
-    secret: SecretKey,
-    point: Vec<u8>,
-}
+/// Key made from a secret of the cloud.
+struct Key(EcdsaKey);
 
 impl Key {
     /// [`Key`] for a use.
     fn new(held: &Credentials, r#use: &str) -> Result<Self, String> {
         let seed = held.password("edge-authority");
         // One hash in 2^32 is no key.
-        let secret = (0..8_u8).find_map(|attempt| {
+        let key = (0..8_u8).find_map(|attempt| {
             let mut hash = Sha256::new();
             for part in [seed.expose(), held.uid(), r#use] {
                 hash.update((part.len() as u64).to_be_bytes());
                 hash.update(part);
             }
             hash.update([attempt]);
-            SecretKey::from_slice(&hash.finalize()).ok()
+            EcdsaKey::from_slice(&hash.finalize())
         });
-        let secret = secret.ok_or("edge-authority gives no key")?;
-        let point = secret.public_key().to_encoded_point(false);
-        Ok(Self {
-            point: point.as_bytes().to_vec(),
-            secret,
-        })
+        let key = key.ok_or("edge-authority gives no key")?;
+        Ok(Self(key))
     }
 
     fn pem(&self) -> Result<Password, String> {
-        let pem = self.secret.to_pkcs8_pem(LineEnding::LF);
+        let pem = self.0.pem();
         let pem = pem.map_err(|error| format!("the key of the edge: {error}"))?;
         Ok(Password::new(pem.as_str()))
     }
@@ -137,7 +126,7 @@ impl Key {
 
 impl PublicKeyData for Key {
     fn der_bytes(&self) -> &[u8] {
-        &self.point
+        self.0.point()
     }
 
     fn algorithm(&self) -> &'static SignatureAlgorithm {
@@ -147,8 +136,7 @@ impl PublicKeyData for Key {
 
 impl rcgen::SigningKey for Key {
     fn sign(&self, message: &[u8]) -> Result<Vec<u8>, rcgen::Error> {
-        let signature: Signature = SigningKey::from(&self.secret).sign(message);
-        Ok(signature.to_der().as_bytes().to_vec())
+        Ok(self.0.sign(message))
     }
 }
 

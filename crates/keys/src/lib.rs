@@ -1,8 +1,11 @@
 //! RSA keys. The primes come from `crypto-primes`, which needs a third of the processor time of the crate `rsa`
-//! (docs/adr/0018); `rsa` builds the [`RsaPrivateKey`] from the primes and checks the key.
+//! (docs/adr/0018); `rsa` builds the [`RsaPrivateKey`] from the primes and checks the key. [`EcdsaKey`] is a key on a
+//! curve.
 //!
-//! A crate of its own, because the search for primes is generic code: generic code is optimised like the calling crate,
-//! and this crate is optimised for speed in every profile (docs/adr/0066).
+//! A crate of its own, because the search for primes and the arithmetic of curves are generic code: generic code is
+//! optimised like the calling crate, and this crate is optimised for speed in every profile (docs/adr/0066).
+
+mod ecdsa;
 
 use std::sync::LazyLock;
 
@@ -13,6 +16,8 @@ use crypto_primes::{Flavor, fips, sieve_and_find};
 use getrandom::SysRng;
 use rsa::{BigUint, RsaPrivateKey};
 use zeroize::Zeroizing;
+
+pub use ecdsa::EcdsaKey;
 
 /// Reason why no key was generated.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

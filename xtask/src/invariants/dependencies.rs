@@ -72,7 +72,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "deployer",
-        uses: &[],
+        uses: &["keys"],
         tests_use: &["converging"],
         never: IO,
     },
