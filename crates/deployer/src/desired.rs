@@ -16,7 +16,7 @@ use crate::accounts::broker::{self, Broker};
 use crate::accounts::identity::{self, Identity, Urls};
 use crate::cloud::Cloud;
 use crate::held::{Credentials, FERNET, GENERATED, SECRETS};
-use crate::object::{Object, ObjectKind};
+use crate::object::{Object, ObjectKind, Reference};
 use crate::service::definition::{Address, Content, Definition, Run, Task, Volume, Workload};
 use crate::service::{definitions, edge};
 
@@ -169,16 +169,10 @@ pub(crate) fn operation(
     };
     let mut objects = names.files(&task.run);
     // The cloud has the files of its own programs.
-    let has = |file: &Object| {
-        let mut runs = definitions.iter().flat_map(runs);
-        runs.any(|run| {
-            names
-                .files(run)
-                .iter()
-                .any(|it| it.reference() == file.reference())
-        })
-    };
-    objects.retain(|it| !has(it));
+    let runs = definitions.iter().flat_map(runs);
+    let files: Vec<Object> = runs.flat_map(|run| names.files(run)).collect();
+    let files: BTreeSet<&Reference> = files.iter().map(Object::reference).collect();
+    objects.retain(|it| !files.contains(it.reference()));
     objects.extend(access::policies_beside(
         &names,
         &definitions,

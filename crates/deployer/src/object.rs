@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -139,12 +140,13 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Desired object. The content of a Secret is a separate field, so that the rest can be printed.
+/// Desired object. The content of a Secret is a separate field, so that the rest can be printed. Clones share the
+/// content.
 #[derive(Clone, PartialEq)]
 pub struct Object {
     reference: Reference,
-    json: Json,
-    secret: BTreeMap<String, Password>,
+    json: Arc<Json>,
+    secret: Arc<BTreeMap<String, Password>>,
 }
 
 impl Object {
@@ -162,14 +164,14 @@ impl Object {
         };
         Self {
             reference,
-            json,
-            secret: BTreeMap::new(),
+            json: Arc::new(json),
+            secret: Arc::default(),
         }
     }
 
     /// Object with this content of a Secret.
     pub(crate) fn with_secret(mut self, secret: BTreeMap<String, Password>) -> Self {
-        self.secret = secret;
+        self.secret = Arc::new(secret);
         self
     }
 
@@ -185,7 +187,7 @@ impl Object {
 
     /// Object in the form for the API server.
     pub fn exposed(&self) -> Json {
-        let mut json = self.json.clone();
+        let mut json = Json::clone(&self.json);
         if self.reference.kind == ObjectKind::Secret {
             let data = self
                 .secret

@@ -256,7 +256,15 @@ fn changed(object: &Object, there: &Json) -> Option<Action> {
     if reference.kind == ObjectKind::Job {
         return None;
     }
-    let changes = difference::changes(&object.exposed(), there);
+    let exposed;
+    let desired = match reference.kind {
+        ObjectKind::Secret => {
+            exposed = object.exposed();
+            &exposed
+        }
+        _ => object.public(),
+    };
+    let changes = difference::changes(desired, there);
     if changes.is_empty() {
         return None;
     }

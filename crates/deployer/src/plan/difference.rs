@@ -1,30 +1,62 @@
 //! Fields with differences between an object and the desired one. Fields set by others alone are left to them.
 
-use serde_json::Value as Json;
+use std::fmt;
+
+use serde_json::{Map, Value as Json};
 
 use super::{Change, FIELD_MANAGER};
+
+/// Path of a field. Its text is made for a difference alone: a plan compares thousands of fields, and few differ.
+enum Path<'a> {
+    /// Object.
+    Root,
+    /// Field of a name.
+    Field(&'a Path<'a>, &'a str),
+    /// Item of a list with an order.
+    Index(&'a Path<'a>, usize),
+    /// Item of a list without an order, with its key.
+    Key(&'a Path<'a>, &'a Json),
+    /// Item of a list without an order, with the keys that the API server has recorded.
+    Keys(&'a Path<'a>, &'a Map<String, Json>),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => formatter.write_str(name),
+            Self::Field(above, name) => write!(formatter, "{above}.{name}"),
+            Self::Index(above, index) => write!(formatter, "{above}[{index}]"),
+            Self::Key(above, key) => write!(formatter, "{above}[{}]", text(key)),
+            Self::Keys(above, keys) => {
+                let keys: Vec<String> = keys.values().map(text).collect();
+                write!(formatter, "{above}[{}]", keys.join(","))
+            }
+        }
+    }
+}
 
 /// Different fields, in the order of their paths.
 pub(super) fn changes(desired: &Json, there: &Json) -> Vec<Change> {
     let mut found = Vec::new();
-    compare(desired, there, "", &mut found);
+    compare(desired, there, &Path::Root, &mut found);
     if let Some(owned) = owned(there) {
-        removed(owned, desired, there, "", &mut found);
+        removed(owned, desired, there, &Path::Root, &mut found);
     }
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
-fn compare(desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
+fn compare(desired: &Json, there: &Json, path: &Path<'_>, found: &mut Vec<Change>) {
     match (desired, there) {
         (Json::Object(fields), Json::Object(others)) => {
             for (name, value) in fields {
-                let path = field(path, name);
+                let path = Path::Field(path, name);
                 match others.get(name) {
                     Some(other) => compare(value, other, &path, found),
                     // An empty value and an absent one are the same to the API server.
                     None if is_empty(value) => {}
-                    None => found.push(change(path, None, Some(value))),
+                    None => found.push(change(&path, None, Some(value))),
                 }
             }
         }
@@ -33,20 +65,20 @@ fn compare(desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
                 let Some((name, key)) = key(item) else {
                     continue;
                 };
-                let path = format!("{path}[{}]", text(key));
+                let path = Path::Key(path, key);
                 match others.iter().find(|other| other.get(name) == Some(key)) {
                     Some(other) => compare(item, other, &path, found),
-                    None => found.push(change(path, None, Some(item))),
+                    None => found.push(change(&path, None, Some(item))),
                 }
             }
         }
         (Json::Array(items), Json::Array(others)) if items.len() == others.len() => {
             for (index, (item, other)) in items.iter().zip(others).enumerate() {
-                compare(item, other, &format!("{path}[{index}]"), found);
+                compare(item, other, &Path::Index(path, index), found);
             }
         }
         _ if desired == there => {}
-        _ => found.push(change(path.to_owned(), Some(there), Some(desired))),
+        _ => found.push(change(path, Some(there), Some(desired))),
     }
 }
 
@@ -61,41 +93,37 @@ fn owned(there: &Json) -> Option<&Json> {
 }
 
 /// Undesired existing fields set by this field manager.
-fn removed(owned: &Json, desired: &Json, there: &Json, path: &str, found: &mut Vec<Change>) {
+fn removed(owned: &Json, desired: &Json, there: &Json, path: &Path<'_>, found: &mut Vec<Change>) {
     let Some(owned) = owned.as_object() else {
         return;
     };
     for (name, below) in owned {
+        let keys: Map<String, Json>;
         let (path, wanted, other) = if let Some(name) = name.strip_prefix("f:") {
-            (field(path, name), desired.get(name), there.get(name))
-        } else if let Some(keys) = name.strip_prefix("k:") {
-            let Ok(Json::Object(keys)) = serde_json::from_str(keys) else {
-                continue;
+            let path = Path::Field(path, name);
+            (path, desired.get(name), there.get(name))
+        } else if let Some(text) = name.strip_prefix("k:") {
+            keys = match serde_json::from_str(text) {
+                Ok(keys) => keys,
+                Err(_) => continue,
             };
-            let item = |list: &Json| {
-                let matches =
-                    |item: &&Json| keys.iter().all(|(name, key)| item.get(name) == Some(key));
-                list.as_array()?.iter().find(matches).cloned()
-            };
-            let path = format!(
-                "{path}[{}]",
-                keys.values().map(text).collect::<Vec<_>>().join(",")
-            );
-            match (item(desired), item(there)) {
-                (Some(wanted), Some(other)) => removed(below, &wanted, &other, &path, found),
-                (None, Some(other)) => found.push(change(path, Some(&other), None)),
-                (_, None) => {}
-            }
-            continue;
+            let path = Path::Keys(path, &keys);
+            (path, item(desired, &keys), item(there, &keys))
         } else {
             continue;
         };
         match (wanted, other) {
             (Some(wanted), Some(other)) => removed(below, wanted, other, &path, found),
-            (None, Some(other)) => found.push(change(path, Some(other), None)),
+            (None, Some(other)) => found.push(change(&path, Some(other), None)),
             (_, None) => {}
         }
     }
+}
+
+/// Item of a list with these keys.
+fn item<'a>(list: &'a Json, keys: &Map<String, Json>) -> Option<&'a Json> {
+    let has_keys = |item: &&Json| keys.iter().all(|(name, key)| item.get(name) == Some(key));
+    list.as_array()?.iter().find(has_keys)
 }
 
 /// Key of the items of a list without an order.
@@ -119,19 +147,11 @@ fn is_empty(value: &Json) -> bool {
     }
 }
 
-fn change(path: String, from: Option<&Json>, to: Option<&Json>) -> Change {
+fn change(path: &Path<'_>, from: Option<&Json>, to: Option<&Json>) -> Change {
     Change {
-        path,
+        path: path.to_string(),
         from: from.cloned(),
         to: to.cloned(),
-    }
-}
-
-fn field(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
     }
 }
 
