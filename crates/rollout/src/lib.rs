@@ -37,5 +37,6 @@ mod status;
 mod view;
 
 pub use self::accounts::compared;
+pub use self::rendered::Rendered;
 pub use self::run::{Options, run};
 pub use self::schedules::Clock;

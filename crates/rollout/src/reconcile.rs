@@ -44,9 +44,13 @@ pub(crate) async fn reconcile(
     let seen = context.view.of(&namespace)?;
     if object.metadata.deletion_timestamp.is_some() {
         context.accounts.forget(&namespace);
-        context.rendered.forget(&namespace);
         context.drains.forget(&namespace);
-        return remove::remove(&api, &object, &context.client, &seen).await;
+        let (client, rendered) = (&context.client, &context.rendered);
+        if remove::remove(&api, &object, client, rendered, &seen).await? {
+            rendered.forget(&namespace);
+            context.view.forget(&namespace);
+        }
+        return Ok(Action::await_change());
     }
     if !finalizer::has(&*object, FINALIZER) {
         let added = finalizer::add(&api, &object, FINALIZER).await;

@@ -3,7 +3,6 @@
 use api::openstack::v1alpha1::{OpenStack, OpenStackStatus};
 use api::openstack::{FINALIZER, PURGE_DATA};
 use deployer::{Cloud, Credentials, Parameters, Reference, Release};
-use kube::runtime::controller::Action;
 use kube::{Client, ResourceExt as _};
 use operator::client::Api;
 use operator::{finalizer, patch};
@@ -12,28 +11,30 @@ use crate::apply;
 use crate::described;
 use crate::drain;
 use crate::problem::Problem;
+use crate::rendered::Rendered;
 use crate::status;
 use crate::view::Seen;
 
-/// Deletes the remaining objects, last step first, and then the [`FINALIZER`].
+/// Deletes the remaining objects, last step first, and then the [`FINALIZER`]. Returns true if nothing remains.
 pub(crate) async fn remove(
     api: &Api<OpenStack>,
     object: &OpenStack,
     client: &Client,
+    rendered: &Rendered,
     seen: &Seen,
-) -> Result<Action, Problem> {
+) -> Result<bool, Problem> {
     if !finalizer::has(object, FINALIZER) {
-        return Ok(Action::await_change());
+        return Ok(true);
     }
     let guards = drain::guards_left(object, client, seen).await?;
-    let groups = left(object, seen)?;
+    let groups = left(object, rendered, seen)?;
     let Some(group) = groups.first() else {
         if guards {
-            return Ok(Action::await_change());
+            return Ok(false);
         }
         let removed = finalizer::remove(api, object, FINALIZER).await;
         removed.map_err(Problem::api("removing the finalizer"))?;
-        return Ok(Action::await_change());
+        return Ok(true);
     };
     let namespace = object.namespace().unwrap_or_default();
     for reference in group {
@@ -49,11 +50,15 @@ pub(crate) async fn remove(
     });
     let written = patch::status(api, object, &after).await;
     written.map_err(Problem::api("writing the status"))?;
-    Ok(Action::await_change())
+    Ok(false)
 }
 
 /// Objects to delete, in the reverse order of the steps.
-fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem> {
+fn left(
+    object: &OpenStack,
+    rendered: &Rendered,
+    seen: &Seen,
+) -> Result<Vec<Vec<Reference>>, Problem> {
     let name = object.name_any();
     // Rejected parameters have created nothing; the order of the steps is the same for every cloud.
     let cloud = described::cloud(object)?.unwrap_or_else(|_| Cloud {
@@ -65,7 +70,7 @@ fn left(object: &OpenStack, seen: &Seen) -> Result<Vec<Vec<Reference>>, Problem>
     let held = Credentials::complete(&name, &seen.objects, rand::random);
     let recorded = object.status.as_ref().and_then(|it| it.uid.clone());
     let uid = recorded.unwrap_or_else(|| held.uid().to_owned());
-    let graph = deployer::desired(&cloud, &held);
+    let graph = rendered.of(&cloud, &held);
     let annotations = object.annotations();
     let purge = annotations.get(PURGE_DATA).is_some_and(|it| it == "true");
     Ok(deployer::removal(&graph, &uid, &seen.objects, purge))

@@ -2,17 +2,25 @@
 //! certificate.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use deployer::upgrade::Stages;
 use deployer::{Cloud, Credentials, Graph, Release};
 use parking_lot::Mutex;
 
-/// Steps of clouds, by namespace.
-#[derive(Default)]
-pub(crate) struct Rendered {
-    known: Mutex<HashMap<String, Entry>>,
-    upgrades: Mutex<HashMap<String, Upgrade>>,
+/// Steps of clouds, by namespace. Clones share them.
+#[derive(Clone, Default)]
+pub struct Rendered {
+    known: Arc<Mutex<HashMap<String, Entry>>>,
+    upgrades: Arc<Mutex<HashMap<String, Upgrade>>>,
+}
+
+impl fmt::Debug for Rendered {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The steps have the passwords of their clouds.
+        formatter.debug_struct("Rendered").finish_non_exhaustive()
+    }
 }
 
 struct Upgrade {

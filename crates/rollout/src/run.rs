@@ -50,6 +50,8 @@ pub struct Options {
     pub clock: Clock,
     /// Becomes true after the first comparison of a cloud with its desired state.
     pub looked: Option<Arc<watch::Sender<bool>>>,
+    /// Desired objects, which the next controller of the process need not render again.
+    pub rendered: Rendered,
 }
 
 /// Runs the controller until `shutdown`, and returns after the running reconciles.
@@ -114,7 +116,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
         client: client.clone(),
         view,
         accounts: AccountCache::default(),
-        rendered: Rendered::default(),
+        rendered: options.rendered,
         drains: Drains::default(),
         looked: options.looked,
     });

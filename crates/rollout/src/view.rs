@@ -1,5 +1,6 @@
 //! Objects in the namespaces of clouds, from watches: every object of the kinds of a cloud, and Pods.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use api::openstack::GROUP;
@@ -7,11 +8,12 @@ use api::openstack::v1alpha1::API_VERSION;
 use deployer::ObjectKind;
 use deployer::drain::BUDGET;
 use futures::StreamExt as _;
+use kube::Client;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::runtime::reflector::{self, Store, store::Writer};
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Client, ResourceExt as _};
 use operator::client::Api;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -37,9 +39,19 @@ struct Kind {
 pub(crate) struct View {
     kinds: Arc<Vec<Kind>>,
     nodes: Nodes,
+    converted: Arc<Mutex<HashMap<String, Converted>>>,
+}
+
+/// Last answer of [`View::of`] for a namespace: an object that has not changed is not converted again.
+#[derive(Default)]
+struct Converted {
+    /// Objects in the stores, in the order of [`Seen::into_all`].
+    from: Vec<Arc<DynamicObject>>,
+    seen: Arc<Seen>,
 }
 
 /// Objects of one namespace.
+#[derive(Clone, Default)]
 pub(crate) struct Seen {
     /// Objects of the [`ObjectKind`]s, without Pods.
     pub(crate) objects: Vec<Value>,
@@ -87,6 +99,7 @@ impl View {
         Self {
             kinds: Arc::new(kinds.collect()),
             nodes: Nodes::start(client, changed, tasks),
+            converted: Arc::default(),
         }
     }
 
@@ -101,38 +114,75 @@ impl View {
     /// OpenStackOperations of a namespace, after the first list.
     pub(crate) async fn operations(&self, namespace: &str) -> Result<Vec<Value>, Problem> {
         self.ready().await;
-        Ok(self.of(namespace)?.operations)
+        Ok(self.of(namespace)?.operations.clone())
     }
 
     /// Objects of a namespace.
-    pub(crate) fn of(&self, namespace: &str) -> Result<Seen, Problem> {
+    pub(crate) fn of(&self, namespace: &str) -> Result<Arc<Seen>, Problem> {
+        let mut all = self.converted.lock();
+        let before = all.remove(namespace).unwrap_or_default();
+        // The other controller of clouds may still read the last answer.
+        let values = Arc::unwrap_or_clone(before.seen).into_all();
+        let addresses = before.from.iter().map(Arc::as_ptr);
+        // `before.from` lives on until the end of the function, so that no new object has the address of an old one.
+        let mut known: HashMap<*const DynamicObject, Value> = addresses.zip(values).collect();
         let mut seen = Seen {
-            objects: Vec::new(),
-            operations: Vec::new(),
-            pods: Vec::new(),
-            budgets: Vec::new(),
             nodes: self.nodes.all(),
+            ..Seen::default()
         };
+        let mut from = Vec::new();
         for kind in self.kinds.iter() {
-            let into = match kind.name {
-                "Pod" => &mut seen.pods,
-                OPERATION => &mut seen.operations,
-                BUDGET => &mut seen.budgets,
-                _ => &mut seen.objects,
-            };
+            let into = seen.objects_of(kind.name);
             for object in kind.store.state() {
-                if object.namespace().as_deref() != Some(namespace) {
+                if object.metadata.namespace.as_deref() != Some(namespace) {
                     continue;
                 }
-                let mut object = serde_json::to_value(&*object)
-                    .map_err(|error| Problem::Malformed(format!("{}: {error}", kind.name)))?;
-                // The items of a list lack both fields.
-                object["kind"] = kind.name.into();
-                object["apiVersion"] = kind.api_version.into();
-                into.push(object);
+                into.push(match known.remove(&Arc::as_ptr(&object)) {
+                    Some(known) => known,
+                    None => kind.converted(&object)?,
+                });
+                from.push(object);
             }
         }
-        Ok(seen)
+        let seen = Arc::new(seen);
+        let answer = Arc::clone(&seen);
+        all.insert(namespace.to_owned(), Converted { from, seen });
+        Ok(answer)
+    }
+
+    /// Forgets the namespace of a deleted cloud.
+    pub(crate) fn forget(&self, namespace: &str) {
+        self.converted.lock().remove(namespace);
+    }
+}
+
+impl Kind {
+    /// JSON of an object.
+    fn converted(&self, object: &DynamicObject) -> Result<Value, Problem> {
+        let mut object = serde_json::to_value(object)
+            .map_err(|error| Problem::Malformed(format!("{}: {error}", self.name)))?;
+        // The items of a list lack both fields.
+        object["kind"] = self.name.into();
+        object["apiVersion"] = self.api_version.into();
+        Ok(object)
+    }
+}
+
+impl Seen {
+    /// List for the objects of a kind.
+    fn objects_of(&mut self, kind: &str) -> &mut Vec<Value> {
+        match kind {
+            "Pod" => &mut self.pods,
+            OPERATION => &mut self.operations,
+            BUDGET => &mut self.budgets,
+            _ => &mut self.objects,
+        }
+    }
+
+    /// All objects, in the order of the kinds of a [`View`].
+    fn into_all(self) -> impl Iterator<Item = Value> {
+        let all = [self.objects, self.pods, self.operations, self.budgets];
+        all.into_iter().flatten()
     }
 }
 

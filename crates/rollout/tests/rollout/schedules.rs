@@ -7,7 +7,7 @@ use kube::ResourceExt as _;
 use kube::api::{ListParams, PostParams};
 use rollout::{Clock, Options};
 use serde_json::{Value, json};
-use testbed::{Fuse, NAMESPACE, Running, eventually, killed_at_every};
+use testbed::{Fuse, Running, eventually, killed_at_every};
 
 use crate::operation::{ending, saved};
 use crate::world::{MINUTE, World, full, object};
@@ -33,9 +33,8 @@ impl World {
     fn scheduled(&self, clock: &Clock, fuse: Option<&Fuse>) -> Running {
         self.programs.guard(None);
         let options = Options {
-            namespace: Some(NAMESPACE.to_owned()),
             clock: clock.clone(),
-            ..Options::default()
+            ..self.options()
         };
         let client = &self.management.client;
         let client = fuse.map_or_else(|| client.clone(), |it| it.protect(client));

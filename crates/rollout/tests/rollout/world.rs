@@ -1,10 +1,11 @@
 //! A management cluster with simulated nodes, and questions about a cloud in it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use api::conditions;
+use api::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use apiserver::Kubelet;
@@ -16,7 +17,7 @@ use http_body_util::Full;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Client, ResourceExt as _};
 use operator::metrics::Metrics;
-use rollout::Options;
+use rollout::{Options, Rendered};
 use serde_json::{Value, json};
 use simulator::nodes::{self, Answering, Faults, Programs};
 use testbed::{Fuse, Management, NAMESPACE, Running, eventually};
@@ -26,11 +27,16 @@ pub(crate) const CLOUD: &str = "cloud";
 /// Much longer than any step with a cause. Time is paused, so it passes only when nothing is left to do.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
+/// Definitions of the kinds of the controller, decoded once for all tests of a process.
+static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =
+    LazyLock::new(|| api::crds::of(&[api::openstack::GROUP]));
+
 /// A management cluster with simulated nodes.
 pub(crate) struct World {
     pub(crate) management: Management,
     pub(crate) faults: Faults,
     pub(crate) programs: Programs,
+    rendered: Rendered,
     _nodes: Running,
 }
 
@@ -44,7 +50,7 @@ impl World {
         let faults = Faults::default();
         let programs = Programs::new(&faults);
         let kubelet = Some(Arc::new(programs.clone()) as Arc<dyn Kubelet>);
-        let management = Management::open_with(api::crds::all(), kubelet).await;
+        let management = Management::open_with(DEFINITIONS.iter().cloned(), kubelet).await;
         programs.serve(management.client.clone());
         let options = nodes::Options {
             faults: faults.clone(),
@@ -57,6 +63,7 @@ impl World {
             management,
             faults,
             programs,
+            rendered: Rendered::default(),
             _nodes: nodes,
         }
     }
@@ -70,9 +77,8 @@ impl World {
     pub(crate) fn controller_counted(&self, metrics: &Metrics) -> Running {
         self.programs.guard(None);
         let options = Options {
-            namespace: Some(NAMESPACE.to_owned()),
             metrics: metrics.clone(),
-            ..Options::default()
+            ..self.options()
         };
         let client = self.management.client.clone();
         Running::start(|stop| rollout::run(client, options, stop))
@@ -80,7 +86,19 @@ impl World {
 
     /// Starts a controller, with the present gates in front of the programs.
     pub(crate) fn running(&self) -> Running {
-        start(self.management.client.clone())
+        let client = self.management.client.clone();
+        let options = self.options();
+        Running::start(|stop| rollout::run(client, options, stop))
+    }
+
+    /// Options of the next controller. What former ones have rendered for the same cloud is not rendered again: a hundred
+    /// kills have the time of a hundred certificates otherwise.
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            namespace: Some(NAMESPACE.to_owned()),
+            rendered: self.rendered.clone(),
+            ..Options::default()
+        }
     }
 
     pub(crate) fn controller_with(&self, fuse: &Fuse) -> Running {
@@ -97,7 +115,9 @@ impl World {
             async move { fuse.pass(write, answering, stored).await }.boxed()
         };
         self.programs.guard(Some(Arc::new(gate)));
-        start(fuse.protect(&self.management.client))
+        let client = fuse.protect(&self.management.client);
+        let options = self.options();
+        Running::start(|stop| rollout::run(client, options, stop))
     }
 
     /// Answer of RabbitMQ at a path of the management API.

@@ -83,7 +83,7 @@ pub(crate) async fn up(
         metrics,
         requests: running.requests.clone(),
         looked: Some(Arc::new(looked)),
-        clock: rollout::Clock::default(),
+        ..rollout::Options::default()
     };
     let work = async {
         let client = place.client.clone();
