@@ -57,6 +57,8 @@ use crate::json::Json;
 const AGENT: &str = "simulated-nodes";
 /// Maximum number of passes without a pause: more would mean two controllers that undo each other's writes.
 const PASSES: usize = 50;
+/// Time between passes when nothing changes.
+const IDLE: Duration = Duration::from_secs(3600);
 /// Maximum number of waiting events of a watch.
 const BURST: usize = 256;
 
@@ -108,20 +110,24 @@ async fn nodes(client: Client, options: Options, shutdown: CancellationToken) {
     let client = Json::new(client, AGENT);
     let (mut world, mut seen) = (ObjectCache::default(), HashMap::new());
     let faulty = Arc::clone(&options.faults.changed);
+    let mut due = Instant::now() + IDLE;
+    // The writes follow from the objects, the faults and the time: a report without news needs no pass.
+    let mut is_new = true;
     loop {
         while let Ok(event) = events.try_recv() {
-            world.report(event);
+            is_new |= world.report(event);
         }
-        let wake = match world.is_complete() {
-            true => passes(&client, &options, &mut world, &mut seen).await,
-            false => None,
-        };
-        let pause = wake.unwrap_or(Duration::from_secs(3600));
+        let now = Instant::now();
+        if world.is_complete() && (is_new || due <= now) {
+            let wake = passes(&client, &options, &mut world, &mut seen).await;
+            due = Instant::now() + wake.unwrap_or(IDLE);
+            is_new = false;
+        }
         tokio::select! {
             () = shutdown.cancelled() => return,
-            Some(event) = events.recv() => world.report(event),
-            () = faulty.notified() => {}
-            () = tokio::time::sleep(pause) => {}
+            Some(event) = events.recv() => is_new |= world.report(event),
+            () = faulty.notified() => is_new = true,
+            () = tokio::time::sleep_until(due) => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Objects in the API server, and the time.
 
+use std::cell::{OnceCell, RefCell};
 use std::collections::btree_map::Values;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -9,7 +10,7 @@ use kube::runtime::watcher;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::object::{Write, is_controlled_by, text, uid};
+use super::object::{Write, hash as hash_of, items, text, uid};
 use super::{Faults, Options};
 
 /// Watched kinds.
@@ -41,6 +42,8 @@ pub(super) struct Objects {
     /// Objects of an incomplete list.
     listed: BTreeMap<Name, Value>,
     is_complete: bool,
+    /// Names by the uid of the controller, made when they are needed after a change.
+    controlled: OnceCell<HashMap<String, Vec<Name>>>,
 }
 
 impl Objects {
@@ -52,25 +55,55 @@ impl Objects {
         self.all.get(name)
     }
 
-    /// Stores the object as last read or written; older states are dropped.
-    fn put(&mut self, object: Value) {
+    /// Returns the objects with this controller.
+    pub(super) fn controlled_by(&self, owner: &Value) -> impl Iterator<Item = &Value> {
+        let controlled = self.controlled.get_or_init(|| {
+            let mut controlled: HashMap<String, Vec<Name>> = HashMap::new();
+            for (name, object) in &self.all {
+                let owners = items(&object["metadata"]["ownerReferences"]);
+                let controllers = owners.filter(|it| it["controller"] == true);
+                for uid in controllers.filter_map(|it| it["uid"].as_str()) {
+                    let of_uid = controlled.entry(uid.to_owned()).or_default();
+                    of_uid.push(name.clone());
+                }
+            }
+            controlled
+        });
+        let names = controlled.get(uid(owner)).into_iter().flatten();
+        names.filter_map(|name| self.all.get(name))
+    }
+
+    /// Stores the object as last read or written, and returns true; older states and the same one are dropped.
+    fn put(&mut self, object: Value) -> bool {
         let name = name(&object["metadata"]);
         let newer = |there: &Value| version(&object) > version(there);
-        if self.all.get(&name).is_none_or(newer) {
+        let is_new = self.all.get(&name).is_none_or(newer);
+        if is_new {
+            self.controlled.take();
             self.all.insert(name, object);
         }
+        is_new
     }
 
-    fn remove(&mut self, uid: &str) {
+    /// Removes an object; returns true if it was known.
+    fn remove(&mut self, uid: &str) -> bool {
+        let before = self.all.len();
+        self.controlled.take();
         self.all.retain(|_, it| it["metadata"]["uid"] != uid);
+        self.all.len() < before
     }
 
-    fn report(&mut self, event: watcher::Event<DynamicObject>) {
-        let value = |object: DynamicObject| serde_json::to_value(object).unwrap_or_default();
+    /// Applies an event; returns true if the known objects differ afterwards.
+    fn report(&mut self, event: watcher::Event<DynamicObject>) -> bool {
+        let value = |mut object: DynamicObject| {
+            // Read by none of the controllers, and larger than the rest.
+            object.metadata.managed_fields = None;
+            serde_json::to_value(object).unwrap_or_default()
+        };
         match event {
-            watcher::Event::Apply(object) => self.put(value(object)),
+            watcher::Event::Apply(object) => return self.put(value(object)),
             watcher::Event::Delete(object) => {
-                self.remove(object.metadata.uid.as_deref().unwrap_or_default());
+                return self.remove(object.metadata.uid.as_deref().unwrap_or_default());
             }
             watcher::Event::Init => self.listed.clear(),
             watcher::Event::InitApply(object) => {
@@ -78,10 +111,13 @@ impl Objects {
                 self.listed.insert(name(&object["metadata"]), object);
             }
             watcher::Event::InitDone => {
+                self.controlled.take();
                 self.all = std::mem::take(&mut self.listed);
                 self.is_complete = true;
+                return true;
             }
         }
+        false
     }
 }
 
@@ -121,6 +157,8 @@ pub(super) struct ObjectCache {
     pub(super) secrets: Objects,
     pub(super) config_maps: Objects,
     pub(super) budgets: Objects,
+    /// Hashes of templates, by uid and generation of the workload.
+    hashes: RefCell<HashMap<(String, u64), String>>,
 }
 
 impl ObjectCache {
@@ -142,11 +180,10 @@ impl ObjectCache {
         })
     }
 
-    /// Applies the report of a watch.
-    pub(super) fn report(&mut self, (kind, event): Seen) {
-        if let Some(objects) = self.of_kind(kind) {
-            objects.report(event);
-        }
+    /// Applies the report of a watch; returns true if anything is new. The report of a write is not: its answer was
+    /// applied before.
+    pub(super) fn report(&mut self, (kind, event): Seen) -> bool {
+        self.of_kind(kind).is_some_and(|it| it.report(event))
     }
 
     /// True if every kind has been listed.
@@ -194,8 +231,18 @@ impl ObjectCache {
     }
 
     /// Returns the Pods of a controller.
-    pub(super) fn pods_of<'a>(&'a self, owner: &'a Value) -> impl Iterator<Item = &'a Value> {
-        self.pods.iter().filter(|pod| is_controlled_by(pod, owner))
+    pub(super) fn pods_of(&self, owner: &Value) -> impl Iterator<Item = &Value> {
+        self.pods.controlled_by(owner)
+    }
+
+    /// Returns the hash of the template of a workload, of which each generation is hashed once.
+    pub(super) fn hash(&self, workload: &Value) -> String {
+        let generation = workload["metadata"]["generation"].as_u64();
+        let mut known = self.hashes.borrow_mut();
+        let of = (uid(workload).to_owned(), generation.unwrap_or_default());
+        let hash = known.entry(of);
+        hash.or_insert_with(|| hash_of(&workload["spec"]["template"]))
+            .clone()
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cache::ObjectCache;
 use super::object::{
-    DAEMON_SET, Name, POD, Write, has_ended, has_labels, hash, holds, is_ending, some, text,
+    DAEMON_SET, Name, POD, Write, has_ended, has_labels, holds, is_ending, some, text,
 };
 
 const REVISION: &str = "controller-revision-hash";
@@ -15,7 +15,7 @@ pub(super) fn sets(world: &ObjectCache) -> Vec<Write> {
 }
 
 fn set(set: &Value, world: &ObjectCache) -> Vec<Write> {
-    let revision = hash(&set["spec"]["template"]);
+    let revision = world.hash(set);
     let selector = &set["spec"]["template"]["spec"]["nodeSelector"];
     let wanted: Vec<&str> = world
         .nodes

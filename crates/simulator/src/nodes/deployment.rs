@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::cache::ObjectCache;
 use super::object::{
-    DEPLOYMENT, Name, POD, REPLICA_SET, Write, condition, has_ended, hash, holds, is_controlled_by,
-    is_ending, number, some, text,
+    DEPLOYMENT, Name, POD, REPLICA_SET, Write, condition, has_ended, hash, holds, is_ending,
+    number, some, text,
 };
 
 const HASH: &str = "pod-template-hash";
@@ -16,12 +16,10 @@ pub(super) fn deployments(world: &ObjectCache) -> Vec<Write> {
 }
 
 fn deployment(object: &Value, world: &ObjectCache) -> Vec<Write> {
-    let sets = world.replica_sets.iter();
-    let sets: Vec<&Value> = sets.filter(|it| is_controlled_by(it, object)).collect();
-    let hash = hash(&object["spec"]["template"]);
-    let (new, old): (Vec<_>, Vec<_>) = sets
-        .into_iter()
-        .partition(|it| text(&it["metadata"]["labels"][HASH]) == hash);
+    let sets = world.replica_sets.controlled_by(object);
+    let hash = world.hash(object);
+    let (new, old): (Vec<_>, Vec<_>) =
+        sets.partition(|it| text(&it["metadata"]["labels"][HASH]) == hash);
     let new = new.first().copied();
     let mut writes = match object["spec"]["strategy"]["type"] == "Recreate" {
         true => recreate(object, new, &old),

@@ -172,13 +172,6 @@ pub(super) fn is_ending(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// True if `owner` controls the object.
-pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
-    !uid(owner).is_empty()
-        && items(&object["metadata"]["ownerReferences"])
-            .any(|found| found["controller"] == true && found["uid"] == owner["metadata"]["uid"])
-}
-
 /// True if a condition of the status is `True`.
 pub(super) fn holds(object: &Value, condition: &str) -> bool {
     items(&object["status"]["conditions"])

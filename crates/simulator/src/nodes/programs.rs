@@ -54,6 +54,9 @@ const DEFINITIONS: &str = ".rabbitmq.json";
 /// Container whose volume has the data of the [`APIS`].
 const DATABASE: &str = "mariadb";
 
+/// Reason why a program does not answer.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
 /// Answer; `None` closes the connection without one.
 pub type Answering = BoxFuture<'static, Option<Response<Full<Bytes>>>>;
 
@@ -74,6 +77,8 @@ struct Inner {
     /// By the uid of the volume.
     brokers: Mutex<HashMap<String, Broker>>,
     clouds: Mutex<HashMap<String, Deployed>>,
+    /// Last lists, by the name of the namespace.
+    namespaces: Mutex<HashMap<String, Arc<Namespace>>>,
     /// Directory of the clouds; `None` for clouds in memory.
     directory: OnceLock<PathBuf>,
     opening: tokio::sync::Mutex<()>,
@@ -226,31 +231,68 @@ impl Programs {
             return Err(refused(pod, port));
         };
         let client = Json::new(client.clone(), "simulated-programs");
-        let namespace = Namespace::read(&client, text(&pod["metadata"]["namespace"])).await;
-        let namespace = namespace.map_err(|error| error.to_string())?;
-        if container == BROKER.0 {
-            let volume = namespace.volume(pod);
-            let mut brokers = self.inner.brokers.lock();
-            if let Some(broker) = brokers.get(&volume) {
-                return Ok(Program::Broker(broker.clone()));
-            }
-            let file = self.inner.definitions(&volume);
-            let broker = Broker::open(&namespace.options(pod), file)?;
-            brokers.insert(volume, broker.clone());
-            return Ok(Program::Broker(broker));
-        }
-        let Some(service) = api(container, port) else {
-            return Err(refused(pod, port));
+        let program = match api(container, port) {
+            _ if container == BROKER.0 => self.broker_of(pod, &client).await,
+            Some(service) => self.api_of(pod, &client, service).await,
+            None => return Err(refused(pod, port)),
         };
-        // Their data are in the database.
-        let volume = namespace.volume(namespace.pod_of(DATABASE).unwrap_or(pod));
-        let cloud = self.cloud(volume).await?;
-        if let Some((job, bootstrap)) = namespace.bootstrap() {
-            cloud.bootstrap(&job, &bootstrap)?;
+        program.map_err(|error| error.to_string())
+    }
+
+    async fn broker_of(&self, pod: &Value, client: &Json) -> Result<Program, Failure> {
+        let name = text(&pod["metadata"]["namespace"]);
+        let namespace = self.namespace(client, name).await?;
+        let volume = namespace::volume(pod, &namespace.claims);
+        if let Some(broker) = self.inner.brokers.lock().get(&volume) {
+            return Ok(Program::Broker(broker.clone()));
         }
-        let hosts = cloud.cloud.hosts(&namespace.computes());
-        hosts.map_err(|error| error.to_string())?;
+        let options = namespace::options(pod, &namespace::secrets(client, name).await?);
+        // Another connection may have opened the broker in the meantime.
+        let mut brokers = self.inner.brokers.lock();
+        if let Some(broker) = brokers.get(&volume) {
+            return Ok(Program::Broker(broker.clone()));
+        }
+        let broker = Broker::open(&options, self.inner.definitions(&volume))?;
+        brokers.insert(volume, broker.clone());
+        Ok(Program::Broker(broker))
+    }
+
+    async fn api_of(
+        &self,
+        pod: &Value,
+        client: &Json,
+        service: Service,
+    ) -> Result<Program, Failure> {
+        let name = text(&pod["metadata"]["namespace"]);
+        let namespace = self.namespace(client, name).await?;
+        // The data of an API are in the database.
+        let database = namespace::pod_of(DATABASE, &namespace.pods).unwrap_or(pod);
+        let cloud = self.cloud(namespace::volume(database, &namespace.claims));
+        let cloud = cloud.await?;
+        let last = namespace::bootstrap_job(&namespace.jobs);
+        if last.is_some_and(|job| !cloud.is_bootstrapped(job)) {
+            let secrets = namespace::secrets(client, name).await?;
+            if let Some((job, bootstrap)) = namespace::bootstrap(&namespace.jobs, &secrets) {
+                cloud.bootstrap(&job, &bootstrap)?;
+            }
+        }
+        let computes = namespace::computes(&namespace.pods);
+        cloud.cloud.hosts(&computes)?;
         Ok(Program::Api(service, cloud))
+    }
+
+    /// Returns the objects of a namespace now.
+    async fn namespace(&self, client: &Json, name: &str) -> Result<Arc<Namespace>, Failure> {
+        let known = self.inner.namespaces.lock().get(name).cloned();
+        if let Some(known) = known
+            && known.is_current(client, name).await?
+        {
+            return Ok(known);
+        }
+        let read = Arc::new(Namespace::read(client, name).await?);
+        let mut all = self.inner.namespaces.lock();
+        all.insert(name.to_owned(), Arc::clone(&read));
+        Ok(read)
     }
 
     /// Returns the cloud on a volume; a new one on a new volume.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cache::ObjectCache;
 use super::object::{
-    Name, POD, STATEFUL_SET, Write, has_ended, hash, holds, is_ending, number, some, text,
+    Name, POD, STATEFUL_SET, Write, has_ended, holds, is_ending, number, some, text,
 };
 
 const REVISION: &str = "controller-revision-hash";
@@ -16,7 +16,7 @@ pub(super) fn sets(world: &ObjectCache) -> Vec<Write> {
 
 fn set(set: &Value, world: &ObjectCache) -> Vec<Write> {
     let name = text(&set["metadata"]["name"]);
-    let revision = format!("{name}-{}", hash(&set["spec"]["template"]));
+    let revision = format!("{name}-{}", world.hash(set));
     let pods: Vec<&Value> = world.pods_of(set).collect();
     let mut writes = Vec::from_iter(next(set, &pods, &revision));
     writes.extend(STATEFUL_SET.status(set, status(set, &pods, &revision)));

@@ -45,6 +45,11 @@ impl Deployed {
         })
     }
 
+    /// True if this Job has bootstrapped Keystone last.
+    pub(super) fn is_bootstrapped(&self, job: &str) -> bool {
+        *self.bootstrapped.lock() == job
+    }
+
     /// Bootstraps Keystone like `keystone-manage bootstrap`, once for each run of the Job.
     pub(super) fn bootstrap(&self, job: &str, bootstrap: &Bootstrap) -> Result<(), String> {
         let mut last = self.bootstrapped.lock();
