@@ -1,7 +1,8 @@
-//! Number of boots of a server, as needed by the runner and the guests, growing with each start.
+//! Numbers of boots and of disks of a server, as needed by the runner and the guests, growing with each start and each
+//! rebuild.
 //!
 //! Nova shows no such number, and a reboot may be over between two polls. Nova records every action on a server, so the
-//! number is the time of the latest [`InstanceAction`] with a start of the server. The actions of a server are read
+//! numbers are the times of the latest [`InstanceAction`]s with a start and with a rebuild of the server. The actions of a server are read
 //! only after a change of the server.
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,11 +28,21 @@ const STARTS: [&str; 10] = [
     "unpause",
     "unshelve",
 ];
+/// Action of Nova that replaces the disk of a server.
+const REBUILD: &str = "rebuild";
 /// Number of servers whose actions are requested at a time.
 const AT_A_TIME: usize = 8;
 /// Resolution of Nova's times, without fractions of a second: for as long after the first sight of a change, another
 /// change may have the same time.
 const UNSETTLED: Duration = Duration::from_secs(1);
+
+/// Numbers of the boots and of the disks of a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Starts {
+    pub(super) boot: u64,
+    /// 0 without a rebuild.
+    pub(super) disk: u64,
+}
 
 /// Boots of the servers, and the times of reading.
 #[derive(Debug, Default)]
@@ -41,7 +52,7 @@ pub(super) struct Boots {
 
 #[derive(Clone, Debug)]
 struct BootRecord {
-    boot: u64,
+    starts: Starts,
     /// Nova's time of the server's last change when the actions were read.
     updated: String,
     /// Time of the first sight of `updated`.
@@ -59,7 +70,7 @@ impl Boots {
         &mut self,
         session: &Session,
         servers: &[HostedServer],
-    ) -> Result<BTreeMap<String, u64>> {
+    ) -> Result<BTreeMap<String, Starts>> {
         let now = Instant::now();
         let stale: Vec<(&HostedServer, Instant)> = servers
             .iter()
@@ -67,14 +78,14 @@ impl Boots {
             .collect();
         let read = stream::iter(stale)
             .map(|(hosted, since)| async move {
-                let boot = latest(session, &hosted.server.id).await?;
-                Ok((hosted, since, boot))
+                let starts = latest(session, &hosted.server.id).await?;
+                Ok((hosted, since, starts))
             })
             .buffer_unordered(AT_A_TIME);
-        let read: Vec<(&HostedServer, Instant, u64)> = read.try_collect().await?;
-        for (hosted, since, boot) in read {
+        let read: Vec<(&HostedServer, Instant, Starts)> = read.try_collect().await?;
+        for (hosted, since, starts) in read {
             let known = BootRecord {
-                boot,
+                starts,
                 updated: hosted.server.updated.clone(),
                 since,
                 settled: now.duration_since(since) > UNSETTLED,
@@ -84,9 +95,9 @@ impl Boots {
         let boot = |hosted: &HostedServer| {
             let id = &hosted.server.id;
             let known = self.known.get(id)?;
-            Some((id.clone(), known.boot))
+            Some((id.clone(), known.starts))
         };
-        let boots: BTreeMap<String, u64> = servers.iter().filter_map(boot).collect();
+        let boots: BTreeMap<String, Starts> = servers.iter().filter_map(boot).collect();
         self.known.retain(|id, _| boots.contains_key(id));
         Ok(boots)
     }
@@ -102,23 +113,26 @@ impl Boots {
     }
 }
 
-/// Number of the latest boot of a server, at this moment; 0 without the server.
+/// Numbers of the latest boot and disk of a server, at this moment; 0 without the server.
 ///
 /// # Errors
 /// Errors of the request.
-pub(super) async fn latest(session: &Session, server: &str) -> Result<u64> {
+pub(super) async fn latest(session: &Session, server: &str) -> Result<Starts> {
     match session.compute().actions_of_server(server).await {
-        Ok(actions) => Ok(number(&actions)),
-        Err(error) if error.kind() == ErrorKind::Absent => Ok(0),
+        Ok(actions) => Ok(Starts {
+            boot: number(&actions, &STARTS),
+            disk: number(&actions, &[REBUILD]),
+        }),
+        Err(error) if error.kind() == ErrorKind::Absent => Ok(Starts::default()),
         Err(error) => Err(error),
     }
 }
 
-/// Time of the latest [`InstanceAction`] that starts the server, in microseconds since 1970.
-fn number(actions: &[InstanceAction]) -> u64 {
+/// Time of the latest [`InstanceAction`] of these, in microseconds since 1970; 0 without one.
+fn number(actions: &[InstanceAction], wanted: &[&str]) -> u64 {
     let starts = actions
         .iter()
-        .filter(|action| STARTS.contains(&action.action.as_str()));
+        .filter(|action| wanted.contains(&action.action.as_str()));
     let microseconds = |action: &InstanceAction| {
         let time: DateTime = action.start_time.parse().ok()?;
         let time = time.to_zoned(TimeZone::UTC).ok()?.timestamp();

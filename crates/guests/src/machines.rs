@@ -165,7 +165,7 @@ fn due(report: &Report, id: &str, seen: &Observation) -> Due {
     let Some(HostedServer { server, .. }) = server else {
         return Due::Never;
     };
-    if server.status != "ACTIVE" || seen.boots.get(id) != Some(&report.boot) {
+    if server.status != "ACTIVE" || seen.boots.get(id).map(|it| it.boot) != Some(report.boot) {
         return Due::Never;
     }
     match server.task_state {
@@ -176,7 +176,7 @@ fn due(report: &Report, id: &str, seen: &Observation) -> Due {
 
 async fn write(session: &Session, id: &str, report: &Report) -> Result<()> {
     // A server that was rebooted since the poll has another machine.
-    if boots::latest(session, id).await? != report.boot {
+    if boots::latest(session, id).await?.boot != report.boot {
         return Ok(());
     }
     let written = match report.outcome {

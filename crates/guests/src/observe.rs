@@ -12,7 +12,7 @@ use openstack::session::Session;
 use openstack::volume::Volume;
 use openstack::{ErrorKind, Result, Service};
 
-use super::boots::Boots;
+use super::boots::{Boots, Starts};
 
 /// Public keys of key pairs by user and name; `None` for a missing one.
 pub(super) type Keys = BTreeMap<(String, String), Option<String>>;
@@ -21,8 +21,8 @@ pub(super) type Keys = BTreeMap<(String, String), Option<String>>;
 #[derive(Debug, Default)]
 pub(super) struct Observation {
     pub(super) servers: Vec<HostedServer>,
-    /// Numbers of boots by server.
-    pub(super) boots: BTreeMap<String, u64>,
+    /// Numbers of boots and disks by server.
+    pub(super) boots: BTreeMap<String, Starts>,
     pub(super) ports: Vec<Port>,
     pub(super) floating_ips: Vec<FloatingIp>,
     pub(super) load_balancers: Vec<LoadBalancer>,

@@ -81,6 +81,7 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
     let server = &hosted.server;
     let image = server.image_id().and_then(|id| seen.images.get(id));
     let count = |number: i64| u64::try_from(number).unwrap_or_default();
+    let starts = seen.boots.get(&server.id).copied().unwrap_or_default();
     Instance {
         id: server.id.clone(),
         name: server.name.clone(),
@@ -91,7 +92,8 @@ fn instance(hosted: &HostedServer, ports: &[&Port], seen: &Observation) -> Insta
         metadata: server.metadata.clone(),
         hostname: hosted.hostname.clone(),
         running: server.status == "ACTIVE" && !server.is_deleting(),
-        boot: seen.boots.get(&server.id).copied().unwrap_or_default(),
+        boot: starts.boot,
+        disk: starts.disk,
         vcpus: u32::try_from(server.flavor.vcpus).unwrap_or(1).max(1),
         memory_mib: count(server.flavor.ram),
         disk_gib: count(server.flavor.disk),

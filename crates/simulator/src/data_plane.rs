@@ -50,6 +50,8 @@ pub struct Instance {
     pub running: bool,
     /// Number of reboots and rebuilds. A guest restarts with each change.
     pub boot: u64,
+    /// Number of the root disk, which grows with each rebuild. A guest begins anew with each change.
+    pub disk: u64,
     /// Virtual CPUs of the flavor.
     pub vcpus: u32,
     /// Memory of the flavor, in MiB.
@@ -69,6 +71,7 @@ impl fmt::Debug for Instance {
             .field("fixed_ips", &self.fixed_ips)
             .field("running", &self.running)
             .field("boot", &self.boot)
+            .field("disk", &self.disk)
             .finish_non_exhaustive()
     }
 }

@@ -15,7 +15,7 @@ fn seen(status: &str, task: Option<&str>, boot: u64) -> Observation {
             server,
             ..HostedServer::default()
         }],
-        boots: [("s1".to_owned(), boot)].into(),
+        boots: [("s1".to_owned(), boots::Starts { boot, disk: 0 })].into(),
         ..Observation::default()
     }
 }

@@ -16,6 +16,7 @@ fn instance(id: &str, fixed: &str) -> Instance {
         hostname: String::new(),
         running: true,
         boot: 0,
+        disk: 0,
         vcpus: 1,
         memory_mib: 1,
         disk_gib: 1,

@@ -6,6 +6,7 @@ use openstack::loadbalancer::Reference;
 use openstack::network::FixedIp;
 
 use super::*;
+use crate::boots::Starts;
 
 fn server(id: &str, status: &str) -> HostedServer {
     HostedServer {
@@ -89,7 +90,7 @@ fn only_servers_that_exist_and_have_user_data_are_guests() {
             server("a", "ACTIVE"),
         ],
         images: Arc::new([("i1".to_owned(), image)].into()),
-        boots: [("a".to_owned(), 7)].into(),
+        boots: [("a".to_owned(), Starts { boot: 7, disk: 0 })].into(),
         ..Observation::default()
     };
     let world = world(&seen);

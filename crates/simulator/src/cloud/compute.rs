@@ -18,6 +18,7 @@ mod migrations;
 mod passed_on;
 mod pattern;
 mod quotas;
+mod rebuild;
 mod servers;
 mod view;
 mod volume_flow;

@@ -79,6 +79,7 @@ fn instance(state: &State, doc: &Doc, before: &DataPlane) -> Instance {
         running: matches!(doc.text("status"), "ACTIVE" | "REBOOT" | "HARD_REBOOT")
             && doc.text("_task") != "deleting",
         boot: count("_boot"),
+        disk: count("_disks"),
         vcpus: u32::try_from(doc.number("_vcpus")).unwrap_or(1),
         memory_mib: count("_ram"),
         disk_gib: count("_disk"),
@@ -86,13 +87,16 @@ fn instance(state: &State, doc: &Doc, before: &DataPlane) -> Instance {
     }
 }
 
-/// Returns the decoded user data. User data of a server never change, so they are decoded once.
+/// Returns the decoded user data, which are decoded once for each disk: only a rebuild changes the user data of a server.
 fn user_data(doc: &Doc, before: &DataPlane) -> Option<Bytes> {
     let id = doc.text("id");
     let known = before
         .instances
         .binary_search_by(|instance| instance.id.as_str().cmp(id));
-    if let Ok(index) = known {
+    let disk = doc.number("_disks").unsigned_abs();
+    if let Ok(index) = known
+        && before.instances[index].disk == disk
+    {
         return before.instances[index].user_data.clone();
     }
     let text: String = doc.text("_user_data").split_ascii_whitespace().collect();

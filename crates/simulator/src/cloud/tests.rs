@@ -18,6 +18,7 @@ mod migrations;
 mod network;
 mod paging;
 mod properties;
+mod rebuild;
 mod routes;
 mod secrets;
 mod subnet_pools;

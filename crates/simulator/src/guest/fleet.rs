@@ -33,6 +33,8 @@ struct Guest {
     run: u64,
     /// `boot` counter of the instance in the last DataPlane.
     boot: u64,
+    /// Number of the disk that the record is of.
+    disk: u64,
     /// Cancelled by power-off; `None` while off.
     power: Option<CancellationToken>,
     /// Result of the first boot; `None` until then.
@@ -165,11 +167,13 @@ impl Fleet {
 
     fn follow_instance(&mut self, world: &DataPlane, instance: &Instance) {
         if !self.guests.contains_key(&instance.id) {
+            let record = self.unclaimed.remove(&instance.id);
             let guest = Guest {
                 run: 0,
                 boot: instance.boot,
+                disk: record.as_ref().map_or(instance.disk, |record| record.disk),
                 power: None,
-                record: self.unclaimed.remove(&instance.id),
+                record,
                 member: None,
                 forced: false,
                 silent: false,
@@ -193,6 +197,13 @@ impl Fleet {
                 cluster.signal(Signal::Down(node.name.clone()));
             }
         }
+        if guest.disk != instance.disk {
+            guest.begins_anew(instance.disk);
+            self.shared.state.remove(&instance.id);
+        }
+        let node = guest.record.as_ref();
+        let node = node.and_then(|record| record.node.as_ref());
+        let cluster = node.and_then(|node| self.clusters.get(&node.cluster));
         let silent = guest.silent;
         guest.silent = GuestFault::from_instance(instance) == Some(GuestFault::KubeletDies);
         if guest.power.is_some()
@@ -227,8 +238,7 @@ impl Fleet {
         if guest.record.is_some()
             && GuestFault::from_instance(instance) == Some(GuestFault::DiskGone)
         {
-            // Only other machines still know the Node and the member of etcd.
-            (guest.record, guest.member) = (None, None);
+            guest.begins_anew(instance.disk);
             self.shared.state.remove(&instance.id);
         }
         let booted = match &guest.record {
@@ -324,6 +334,7 @@ impl Fleet {
         };
         let record = Record {
             node,
+            disk: guest.disk,
             console: self.shared.consoles.text(instance),
             on: self.shared.consoles.on(instance),
         };
@@ -470,6 +481,11 @@ impl Fleet {
 }
 
 impl Guest {
+    /// Forgets everything that was on the disk. Only other machines still know the Node and the member of etcd.
+    fn begins_anew(&mut self, disk: u64) {
+        (self.record, self.member, self.disk) = (None, None, disk);
+    }
+
     fn node(&self) -> Option<&Membership> {
         self.record.as_ref()?.node.as_ref()
     }

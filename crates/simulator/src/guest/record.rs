@@ -23,6 +23,9 @@ pub(crate) struct Record {
     /// Node of the instance, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) node: Option<Membership>,
+    /// Number of the disk that was booted from.
+    #[serde(default)]
+    pub(crate) disk: u64,
     /// Console log.
     #[serde(default)]
     pub(crate) console: String,

@@ -170,6 +170,7 @@ impl Guest {
     fn prepare(&self, instance: &Instance, machine: &Machine) -> io::Result<(Vec<u8>, Disks)> {
         end_left_behind(&self.directory);
         let disk = self.directory.join("disk");
+        renew(&self.directory, instance.disk)?;
         std::fs::create_dir_all(&disk)?;
         let drive = machine
             .config_drive
@@ -228,6 +229,18 @@ async fn switched(wanted: &mut watch::Receiver<Wanted>, boot: u64) {
     };
     // The sender is dropped with the fleet, which ends by shutdown.
     let _ = wanted.wait_for(|wanted| !stays(wanted)).await;
+}
+
+/// Removes the disk of a machine that has been rebuilt since.
+fn renew(directory: &Path, number: u64) -> io::Result<()> {
+    let file = directory.join("rebuilds");
+    let known = std::fs::read_to_string(&file).unwrap_or_default();
+    if known.trim().parse().unwrap_or(0) == number {
+        return Ok(());
+    }
+    remove(&directory.join("disk"));
+    std::fs::create_dir_all(directory)?;
+    write_private(&file, number.to_string().as_bytes())
 }
 
 /// Ends the runner that an earlier process has left in `directory`.

@@ -76,6 +76,7 @@ fn instance() -> Instance {
         hostname: "node-1".to_owned(),
         running: true,
         boot: 1,
+        disk: 0,
         vcpus: 2,
         memory_mib: 2048,
         disk_gib: 20,

@@ -57,6 +57,7 @@ mod tests {
             metadata: Default::default(),
             hostname: String::new(),
             boot: 0,
+            disk: 0,
             vcpus: 1,
             memory_mib: 1,
             disk_gib: 1,

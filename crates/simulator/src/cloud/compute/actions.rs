@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::condition::allowed;
-use super::{history, lifecycle, migrations, passed_on, servers};
+use super::{history, lifecycle, migrations, passed_on, rebuild, servers};
 use crate::cloud::call::{Answer, Call, Reply};
 use crate::cloud::document::{Doc, Fields};
 use crate::cloud::fault::Fault;
@@ -19,7 +19,7 @@ pub(crate) fn act(call: &mut Call<'_>) -> Answer {
     let remembered = match action.as_str() {
         "os-start" => "start",
         "os-stop" => "stop",
-        "reboot" | "lock" | "unlock" | "evacuate" => &action,
+        "reboot" | "rebuild" | "lock" | "unlock" | "evacuate" => &action,
         _ => return Ok(reply),
     };
     let id = call.parameter("server_id").to_owned();
@@ -50,6 +50,7 @@ fn carry_out(call: &mut Call<'_>) -> Answer {
             later(call, &id, "powering-off", "stopped", false)
         }
         "reboot" => reboot(call, &doc, &argument),
+        "rebuild" => rebuild::begin(call, &doc, &argument),
         "os-getConsoleOutput" => console(call, &id, &argument),
         "os-getVNCConsole" => Err(Fault::conflict("Unavailable console type novnc.")),
         "lock" | "unlock" => {

@@ -203,7 +203,8 @@ fn device(call: &Call<'_>, entry: &Doc) -> Result<Device, Fault> {
     })
 }
 
-fn image(call: &Call<'_>, id: &str) -> Result<std::sync::Arc<Doc>, Fault> {
+/// Image that the caller may use.
+pub(super) fn image(call: &Call<'_>, id: &str) -> Result<std::sync::Arc<Doc>, Fault> {
     call.state
         .get(Kind::Image, id)
         .filter(|image| {

@@ -113,7 +113,7 @@ pub(crate) fn create(call: &mut Call<'_>) -> Answer {
             .map(|group| json!({"name": group.text("name")}))
             .collect(),
     };
-    let password: String = identity_like(&id);
+    let password = password(&id);
     let body = json!({"server": {"id": id, "links": links(call, "servers", &id),
         "OS-DCF:diskConfig": "MANUAL", "security_groups": names, "adminPass": password}});
     let location = format!("{}/v2.1/servers/{id}", call.root());
@@ -140,7 +140,8 @@ fn hostname(name: &str) -> String {
         .collect()
 }
 
-fn identity_like(id: &str) -> String {
+/// Password of an administrator that Nova makes up for a guest.
+pub(super) fn password(id: &str) -> String {
     crate::cloud::identity_hash(id)[..12].to_owned()
 }
 
@@ -207,7 +208,7 @@ fn check_shape(call: &Call<'_>, given: &Doc) -> Result<(), Fault> {
             "The number of tags exceeded the per-server limit 50",
         ));
     }
-    user_data(given)
+    check_user_data(given)
 }
 
 /// Checks Nova's tag rules: 1 to 60 characters, no slash and no comma.
@@ -222,7 +223,8 @@ pub(crate) fn check_tag(tag: &Value) -> Result<(), Fault> {
     }
 }
 
-fn user_data(given: &Doc) -> Result<(), Fault> {
+/// Checks the user data of a request: base64, up to [`USER_DATA_LIMIT`].
+pub(super) fn check_user_data(given: &Doc) -> Result<(), Fault> {
     let Some(value) = given.get("user_data").filter(|value| !value.is_null()) else {
         return Ok(());
     };

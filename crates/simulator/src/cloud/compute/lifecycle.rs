@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::volume_flow::NotYet;
-use super::{hosts, migrations, servers, volume_flow};
+use super::{hosts, migrations, rebuild, servers, volume_flow};
 use crate::cloud::call::Call;
 use crate::cloud::clock::{naive_micros, zulu};
 use crate::cloud::document::{Doc, Fields};
@@ -29,6 +29,7 @@ pub(crate) fn transition(state: &mut State, settings: &Settings, action: &str, i
         "buried" => buried(state, id),
         "running" => settle(state, id, "ACTIVE"),
         "stopped" => settle(state, id, "SHUTOFF"),
+        "rebuilt" => rebuild::end(state, settings, id),
         "migrates" => migrations::begin(state, id),
         "moved" | "evacuated" => migrations::end(state, settings, action, id),
         "softened" => soften(state, settings, id),

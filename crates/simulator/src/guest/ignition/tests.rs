@@ -15,6 +15,7 @@ fn instance() -> Instance {
         hostname: "node-1.novalocal".to_owned(),
         running: true,
         boot: 0,
+        disk: 0,
         vcpus: 2,
         memory_mib: 4096,
         disk_gib: 20,

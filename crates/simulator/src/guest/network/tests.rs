@@ -43,6 +43,7 @@ fn instance(name: &str, fixed: &str) -> Instance {
         hostname: name.to_owned(),
         running: true,
         boot: 0,
+        disk: 0,
         vcpus: 1,
         memory_mib: 1024,
         disk_gib: 1,

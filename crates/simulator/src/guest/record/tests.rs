@@ -9,6 +9,7 @@ fn record(console: &str) -> Record {
     };
     Record {
         node: Some(node),
+        disk: 2,
         console: console.to_owned(),
         on: Some("2026-01-02T03:04:05Z".parse().unwrap()),
     }
@@ -26,6 +27,7 @@ fn records_are_read_back_and_replaced() {
             "b-2",
             &Record {
                 node: None,
+                disk: 0,
                 console: String::new(),
                 on: None,
             },

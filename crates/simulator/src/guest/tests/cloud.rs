@@ -37,6 +37,7 @@ pub(super) struct Machine {
     pub(super) user_data: String,
     pub(super) running: bool,
     pub(super) boot: u64,
+    pub(super) disk: u64,
     /// True for a member of the load balancer.
     pub(super) balanced: bool,
     /// Name of the image.
@@ -383,6 +384,7 @@ impl Machine {
             user_data,
             running: true,
             boot: 1,
+            disk: 0,
             balanced: true,
             image: "ubuntu".to_owned(),
             metadata: BTreeMap::new(),
@@ -406,6 +408,7 @@ impl Machine {
             hostname: format!("{}.novalocal", self.name),
             running: self.running,
             boot: self.boot,
+            disk: self.disk,
             vcpus: 2,
             memory_mib: 4096,
             disk_gib: 20,

@@ -1,7 +1,8 @@
 //! Faults of guests on healthy servers, and the budgets that keep their Pods.
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::EvictParams;
+use kube::api::{DeleteParams, EvictParams};
 
 use super::*;
 
@@ -102,6 +103,31 @@ async fn a_guest_whose_disk_is_gone_boots_as_for_the_first_time() {
             .console("worker-0-id")
             .contains("This node has joined the cluster")
             && readiness(&client, "worker-0").await.as_deref() == Some("True")
+    })
+    .await;
+    cloud.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rebuilt_guest_boots_its_new_user_data() {
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
+    cloud.add(Machine::join(&cloud, "worker-0", false));
+    eventually(&cloud, "the worker", async || {
+        readiness(&client, "worker-0").await.as_deref() == Some("True")
+    })
+    .await;
+    let nodes = Api::<Node>::all(client.clone());
+    nodes
+        .delete("worker-0", &DeleteParams::default())
+        .await
+        .unwrap();
+    let other = Machine::join(&cloud, "worker-0", false).user_data + "\n# another generation\n";
+    cloud.change("worker-0", |machine| {
+        (machine.disk, machine.boot) = (1, 2);
+        machine.user_data = other.clone();
+    });
+    eventually(&cloud, "another join", async || {
+        readiness(&client, "worker-0").await.as_deref() == Some("True")
     })
     .await;
     cloud.stop().await;

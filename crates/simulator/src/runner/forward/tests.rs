@@ -21,6 +21,7 @@ fn instance(id: &str, address: [u8; 4]) -> Instance {
         hostname: id.to_owned(),
         running: true,
         boot: 1,
+        disk: 0,
         vcpus: 1,
         memory_mib: 1,
         disk_gib: 1,

@@ -15,6 +15,7 @@ fn server() -> (Instance, Machine) {
         hostname: "node-1".to_owned(),
         running: true,
         boot: 1,
+        disk: 0,
         vcpus: 1,
         memory_mib: 512,
         disk_gib: 1,
