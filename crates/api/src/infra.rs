@@ -8,6 +8,8 @@ pub mod v1alpha1;
 pub mod v1beta1;
 pub mod v1beta2;
 
+pub(crate) use admission::{FIELDS_IN_PLACE, differences_in_place};
+
 /// The API group.
 pub const GROUP: &str = "infrastructure.cluster.x-k8s.io";
 /// The maximum length of user data in Nova's schema, in bytes of base64.

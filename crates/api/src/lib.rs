@@ -19,6 +19,7 @@
 //! - [`decode`]: decoder of objects from JSON, with the path of the field in errors
 //! - [`printable`]: text from outside, made safe for conditions, events and terminals
 //! - [`providers`]: Cluster API providers of these kinds
+//! - [`in_place`]: strategies of updates in place, and the fields that these change
 //! - [`crds`]: all CustomResourceDefinitions, generated from the types by [`generate`]
 //! - `definition`: parts of CustomResourceDefinitions, and edits of their schemas
 //! - `conversion`: building blocks of conversions: mappings, durations, the stash
@@ -42,6 +43,7 @@ pub mod decode;
 mod definition;
 pub mod deletion;
 pub mod generate;
+pub mod in_place;
 pub mod infra;
 pub mod inventory;
 pub mod ipam;

@@ -45,6 +45,24 @@ pub const APPLICATION_CREDENTIALS_ANNOTATION: &str = "ferrostack.dev/application
 /// Annotation of an OpenStackCluster, set by users: lifetime of application credentials, in hours or days (`30d`).
 pub const APPLICATION_CREDENTIALS_LIFETIME_ANNOTATION: &str =
     "ferrostack.dev/application-credentials-lifetime";
+/// Annotation of a MachineDeployment, set by users: strategy of its updates
+/// ([`Strategy`](crate::in_place::Strategy)).
+pub const IN_PLACE_UPDATE_ANNOTATION: &str = "ferrostack.dev/in-place-update";
+/// Annotation of a Machine and of its infrastructure object: an update in place is under way. The value is, on the
+/// Machine, the name of the infrastructure template, and on the infrastructure object the name of the Secret with the
+/// bootstrap data to begin anew with.
+pub const UPDATE_IN_PROGRESS_ANNOTATION: &str =
+    "in-place-updates.internal.cluster.x-k8s.io/update-in-progress";
+/// Annotation of a MachineSet: Machines of these MachineSets, separated by commas, move to this one.
+pub const RECEIVE_MACHINES_ANNOTATION: &str =
+    "in-place-updates.internal.cluster.x-k8s.io/receive-machines-from-machinesets";
+/// Annotation of an infrastructure object, set by its provider: name of the Secret of the last update that is done.
+pub const UPDATED_IN_PLACE_ANNOTATION: &str = "ferrostack.dev/updated-in-place";
+/// Annotation of an infrastructure object, set by its provider: name of the Secret of an update that failed, a space, and
+/// the cause.
+pub const UPDATE_FAILED_ANNOTATION: &str = "ferrostack.dev/in-place-update-failed";
+/// Annotation of a Machine under an update in place: time at which its Node was left, a space, and the uid of the Node.
+pub const LEFT_NODE_ANNOTATION: &str = "ferrostack.dev/left-node";
 /// Annotation: the infrastructure is managed externally.
 pub const MANAGED_BY_ANNOTATION: &str = "cluster.x-k8s.io/managed-by";
 /// Annotation: this Machine is the first to be deleted on scaling down.

@@ -18,7 +18,7 @@ pub use catalog::{AvailabilityZone, ComputeLimits, Flavor, Keypair, ServerGroup}
 pub use hosted::{HostedServer, InstanceAction};
 pub use server::{
     Address, AttachedVolume, BlockDevice, Fault, Server, ServerCreate, ServerFlavor, ServerNetwork,
-    UserData,
+    ServerRebuild, UserData,
 };
 
 /// Queens (2018): tags at creation (2.52), flavor details in servers (2.47), tag filters (2.26)
@@ -128,6 +128,18 @@ impl Compute {
             .whole_body(&body);
         let created: Created = self.session.one(call, "server").await?;
         Ok(server.as_building(created.id))
+    }
+
+    /// Rebuilds a server from an image, with other user data (since microversion 2.57). Nova has only accepted the request
+    /// when this returns.
+    ///
+    /// # Errors
+    /// The [`Error`](crate::Error) of the request.
+    pub async fn rebuild_server(&self, id: &str, rebuild: &ServerRebuild) -> Result<()> {
+        let call = Call::post(Service::Compute, "/servers/{id}/action", &[id])
+            .microversion(SERVERS)
+            .body("rebuild", rebuild);
+        self.session.done(call).await
     }
 
     /// Deletes a server. Nova lists the server until its ports and volumes are detached.

@@ -12,6 +12,7 @@ pub mod pairs;
 pub mod plan;
 pub mod pooled;
 pub(crate) mod prepare;
+pub mod rebuild;
 mod retries;
 mod running;
 pub(crate) mod status;
@@ -169,6 +170,9 @@ async fn server(
     let Some(server) = observed.server() else {
         return Ok(Action::requeue(FALLBACK));
     };
+    if let Some(action) = rebuild::update(work, next, needs, server).await? {
+        return Ok(action);
+    }
     let zone = needs.machine.spec.failure_domain.clone();
     if let Some(action) = retries::retry(work, next, zone, server).await? {
         return Ok(action);

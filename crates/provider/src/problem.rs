@@ -22,6 +22,8 @@ pub struct Problem {
     pub is_announced: bool,
     /// True if the quota has no room for a server.
     pub lacks_quota: bool,
+    /// True if Nova rejects a rebuild, however often it is asked.
+    pub is_refused: bool,
     /// [`Kind`] whose list was searched in vain: a newer list may have the resource.
     pub searched: Option<Kind>,
     /// [`Awaited`] object whose change may solve the problem, if no field of the object names that one.
@@ -49,6 +51,7 @@ impl Problem {
             when,
             is_announced: false,
             lacks_quota: false,
+            is_refused: false,
             searched: None,
             awaited: None,
         }
@@ -66,6 +69,7 @@ impl Problem {
             when: when(error),
             is_announced: false,
             lacks_quota: false,
+            is_refused: false,
             searched: None,
             awaited: None,
         }

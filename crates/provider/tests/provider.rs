@@ -72,6 +72,9 @@ mod faults;
 #[path = "provider/families.rs"]
 mod families;
 
+#[path = "provider/rebuild.rs"]
+mod rebuild;
+
 #[path = "provider/retries.rs"]
 mod retries;
 

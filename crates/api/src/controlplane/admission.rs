@@ -10,6 +10,7 @@ use super::GROUP;
 use crate::bootstrap::admission::{at, kind_of, spec_problems};
 use crate::change::{Change, FieldError};
 use crate::core::admission::reserved_taints;
+use crate::in_place;
 use crate::names::ETCD_SURVIVOR_ANNOTATION;
 use crate::version::Version;
 
@@ -85,6 +86,7 @@ pub(crate) fn validate(change: Change<'_>) -> Vec<FieldError> {
 
 fn control_plane(change: Change<'_>, errors: &mut Vec<FieldError>) {
     survivor(change.object, errors);
+    in_place::check(change.object, errors);
     let Some(spec) = change.object.get("spec") else {
         return;
     };

@@ -10,12 +10,13 @@ mod subnets;
 mod zones;
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::GROUP;
 use super::v1alpha1::{OpenStackFloatingIPPoolSpec, OpenStackServerSpec};
 use super::v1beta2::{OpenStackClusterSpec, OpenStackMachineSpec};
 use crate::change::{Change, FieldError};
+use crate::names::UPDATE_IN_PROGRESS_ANNOTATION;
 
 /// Annotation on a dry run of ClusterClass; a dry run may also change immutable fields.
 const TOPOLOGY_DRY_RUN: &str = "topology.cluster.x-k8s.io/dry-run";
@@ -84,10 +85,32 @@ fn cluster_template(change: Change<'_>) -> Vec<FieldError> {
 fn machine(change: Change<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(old) = change.changed_from {
-        mutability::nothing_but(old, change.object, "spec", mutability::MACHINE, &mut errors);
+        let annotations = change.object.pointer("/metadata/annotations");
+        let may_change = match annotations.and_then(|it| it.get(UPDATE_IN_PROGRESS_ANNOTATION)) {
+            Some(_) => mutability::MACHINE_IN_PLACE,
+            None => mutability::MACHINE,
+        };
+        mutability::nothing_but(old, change.object, "spec", may_change, &mut errors);
     }
     checked::<OpenStackMachineSpec>(change.object, "spec", formats::machine, &mut errors);
     errors
+}
+
+/// Fields of an OpenStackMachine that an update in place writes.
+pub(crate) const FIELDS_IN_PLACE: [&str; 3] = ["image", "identityRef", "ports"];
+
+/// Differences of two specs of OpenStackMachines for which the server has to be replaced, with the reason.
+pub(crate) fn differences_in_place(have: &Value, want: &Value) -> Vec<String> {
+    let [old, new] = [have, want].map(|spec| json!({ "spec": spec }));
+    let mut errors = Vec::new();
+    let may_change = mutability::MACHINE_IN_PLACE;
+    mutability::nothing_but(&old, &new, "spec", may_change, &mut errors);
+    let differs = |error: FieldError| format!("{} differs", error.path);
+    let mut lines: Vec<_> = errors.into_iter().map(differs).collect();
+    if lines.is_empty() && have.get("rootVolume").is_some_and(|it| !it.is_null()) {
+        lines.push("spec.rootVolume: servers that boot from a volume are replaced".to_owned());
+    }
+    lines
 }
 
 fn machine_template(change: Change<'_>) -> Vec<FieldError> {

@@ -229,6 +229,18 @@ impl ServerCreate {
     }
 }
 
+/// New content of a server that keeps id, ports and addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerRebuild {
+    /// Image id.
+    #[serde(rename = "imageRef")]
+    pub image_id: String,
+    /// User data in place of the former ones; encoded on sending.
+    pub user_data: UserData,
+    /// Key-value pairs in place of all former ones. Nova stores them when it accepts the request.
+    pub metadata: BTreeMap<String, String>,
+}
+
 /// Interface of a new server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerNetwork {

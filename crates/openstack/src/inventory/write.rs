@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Inventory, Kind, Observed, Resource};
-use crate::compute::{Server, ServerCreate};
+use crate::compute::{Server, ServerCreate, ServerRebuild};
 use crate::error::{Error, Result};
 use crate::loadbalancer::{
     Listener, ListenerCreate, ListenerUpdate, LoadBalancer, LoadBalancerCreate, LoadBalancerUpdate,
@@ -55,6 +55,24 @@ impl Inventory {
     pub async fn create_server(&self, server: &ServerCreate) -> Result<Arc<Server>> {
         let server = self.session().compute().create_server(server).await?;
         Ok(self.fold(server))
+    }
+
+    /// Rebuilds a server; the server is `REBUILD` on return.
+    ///
+    /// # Errors
+    /// The [`Error`] of the request.
+    pub async fn rebuild_server(&self, id: &str, rebuild: &ServerRebuild) -> Result<()> {
+        let compute = self.session().compute();
+        compute.rebuild_server(id, rebuild).await?;
+        self.fold_with::<Server>(id, |server| {
+            "REBUILD".clone_into(&mut server.status);
+            server.task_state = Some("rebuilding".to_owned());
+            server.metadata.clone_from(&rebuild.metadata);
+            if server.image_id().is_some() {
+                server.image = serde_json::json!({"id": rebuild.image_id});
+            }
+        });
+        Ok(())
     }
 
     /// Deletes a server. The inventory shows a pending deletion until a list no longer has the server.

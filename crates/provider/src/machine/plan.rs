@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork};
+use openstack::compute::{BlockDevice, Server, ServerCreate, ServerNetwork, ServerRebuild};
 use openstack::inventory::Inventory;
 use openstack::network::{FloatingIpUpdate, Port, PortCreate, PortUpdate, Trunk, TrunkCreate};
 use openstack::volume::VolumeCreate;
@@ -36,6 +36,8 @@ pub enum Step {
     /// Associates the floating IP with this address.
     AssociateFloatingIp(String),
     CreateServer,
+    /// Rebuilds the server with this id.
+    RebuildServer(String),
     DeleteServer(String),
     /// Writes the mark of the machine to a subport, so that its owner is still known outside of the trunk.
     MarkSubport(String),
@@ -59,6 +61,7 @@ impl Step {
             Step::SetPairs(_) | Step::Repair(_) => "UpdatePort",
             Step::AssociateFloatingIp(_) => "AssociateFloatingIP",
             Step::CreateServer => "CreateServer",
+            Step::RebuildServer(_) => "RebuildServer",
             Step::DeleteServer(_) => "DeleteServer",
             Step::DeletePort(_) => "DeletePort",
             Step::DeleteVolume(_) => "DeleteVolume",
@@ -85,6 +88,7 @@ impl fmt::Display for Step {
             }
             Step::AssociateFloatingIp(address) => write!(f, "associate floating IP {address}"),
             Step::CreateServer => f.write_str("create the server"),
+            Step::RebuildServer(id) => write!(f, "rebuild server {id}"),
             Step::DeleteServer(id) => write!(f, "delete server {id}"),
             Step::DeletePort(id) => write!(f, "delete port {id}"),
             Step::DeleteVolume(id) => write!(f, "delete volume {id}"),
@@ -365,6 +369,10 @@ pub enum Request {
         change: FloatingIpUpdate,
     },
     CreateServer(Box<ServerCreate>),
+    RebuildServer {
+        id: String,
+        rebuild: Box<ServerRebuild>,
+    },
     DeleteServer(String),
     ChangePort {
         id: String,
@@ -581,6 +589,9 @@ pub async fn send(inventory: &Inventory, request: &Request) -> Result<()> {
             inventory.create_server(create).await.map(drop),
             Kind::Servers,
         ),
+        Request::RebuildServer { id, rebuild } => {
+            (inventory.rebuild_server(id, rebuild).await, Kind::Servers)
+        }
         Request::DeleteServer(id) => (inventory.delete_server(id).await, Kind::Servers),
         Request::DeletePort(id) => (inventory.delete_port(id).await, Kind::Ports),
         Request::DeleteVolume(id) => (inventory.delete_volume(id).await, Kind::Volumes),

@@ -184,6 +184,7 @@ impl ServerWork<'_> {
         }
         let reason = match step {
             Step::CreateServer => Reason::InstanceCreateFailed,
+            Step::RebuildServer(_) => Reason::InPlaceUpdateFailed,
             Step::CreatePorts | Step::TagPort(_) | Step::CreateTrunk(_) | Step::TagTrunk(_) => {
                 Reason::PortCreateFailed
             }
@@ -208,6 +209,11 @@ impl ServerWork<'_> {
             problem.message.push_str(&self.given(error.message()));
         }
         let is_quota = error.kind() == openstack::ErrorKind::Quota;
+        let is_final = matches!(
+            error.kind(),
+            openstack::ErrorKind::Invalid | openstack::ErrorKind::Quota
+        );
+        problem.is_refused = is_final && matches!(step, Step::RebuildServer(_));
         problem.lacks_quota = is_quota && matches!(step, Step::CreateServer);
         if error.kind() == openstack::ErrorKind::Busy {
             problem.when = When::After(Duration::from_secs(1));

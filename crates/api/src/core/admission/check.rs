@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::taints::reserved;
 use super::topology;
 use crate::change::{Change, FieldError};
+use crate::in_place;
 use crate::version::Version;
 
 /// Maximum length of names used in label values and generated names.
@@ -82,6 +83,7 @@ pub(super) fn deployment(change: Change<'_>) -> Vec<FieldError> {
     name(change.object, &mut errors);
     unchanged(change, &mut errors);
     group(change, &mut errors);
+    in_place::check(change.object, &mut errors);
     let rolling = change
         .object
         .pointer("/spec/rollout/strategy/rollingUpdate");

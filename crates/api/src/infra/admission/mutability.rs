@@ -34,6 +34,14 @@ pub(super) const MACHINE: Table = &[
     ("ports[].allowedAddressPairs", Rule::Freely),
 ];
 
+/// Mutable fields of an OpenStackMachine under an update in place: its server is rebuilt.
+pub(super) const MACHINE_IN_PLACE: Table = &[
+    ("providerID", Rule::Freely),
+    ("identityRef", Rule::Freely),
+    ("ports[].allowedAddressPairs", Rule::Freely),
+    ("image", Rule::Freely),
+];
+
 /// Mutable fields of OpenStackServer (identityRef.region is immutable by a CEL rule).
 pub(super) const SERVER: Table = &[("identityRef", Rule::Freely)];
 

@@ -173,7 +173,9 @@ impl Model {
                 assert!(self.servers.is_empty(), "the volume is in use");
                 self.volumes.iter_mut().find(|v| v.id == id).unwrap().status = "deleting".into();
             }
-            other @ Request::AssociateFloatingIp { .. } => unreachable!("{other:?}"),
+            other @ (Request::AssociateFloatingIp { .. } | Request::RebuildServer { .. }) => {
+                unreachable!("{other:?}")
+            }
         }
     }
 

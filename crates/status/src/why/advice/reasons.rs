@@ -9,7 +9,7 @@ use crate::snapshot::{Item, Kind};
 use crate::why::chain::UNREACHED;
 
 /// Reasons of states that end by themselves.
-pub(super) const PASSING: [Reason; 28] = [
+pub(super) const PASSING: [Reason; 29] = [
     Reason::CannotBeRemediated,
     Reason::ClusterUpgrading,
     Reason::Creating,
@@ -17,6 +17,7 @@ pub(super) const PASSING: [Reason; 28] = [
     Reason::DeletingLostMachines,
     Reason::DeletingNode,
     Reason::DeletionCompleted,
+    Reason::InPlaceUpdating,
     Reason::InstanceNotReady,
     Reason::MachineDeleting,
     Reason::MachineDeploymentsCreatePending,
@@ -347,6 +348,10 @@ impl Case<'_> {
         Some(match reason {
             Reason::WaitingForPreDrainHook => of_hook("pre-drain"),
             Reason::WaitingForPreTerminateHook => of_hook("pre-terminate"),
+            Reason::InPlaceUpdateFailed => format!(
+                "{} replaces the machine; with ferrostack.dev/in-place-update: Prefer its owner does so by itself",
+                self.kubectl(&format!("delete machine {}", self.machine_name()))
+            ),
             Reason::DrainingNode => "see which Pods do not leave the Node; a timeout is set by spec.deletion.nodeDrainTimeoutSeconds of the Machine, and \
                  a MachineDrainRule leaves Pods out"
                 .to_owned(),

@@ -86,7 +86,7 @@ fn the_next_step_follows_from_the_words_of_the_cloud_and_the_reason() {
 }
 
 /// Reasons of conditions that are as they should be, and of a pause, which is no condition's matter.
-const GOOD: [Reason; 31] = [
+const GOOD: [Reason; 32] = [
     Reason::Applied,
     Reason::Available,
     Reason::DataSecretProvided,
@@ -104,6 +104,7 @@ const GOOD: [Reason; 31] = [
     Reason::NotRollingOut,
     Reason::NotScalingDown,
     Reason::NotScalingUp,
+    Reason::NotUpdating,
     Reason::OpenStackAuthenticationSucceeded,
     Reason::Paused,
     Reason::ProbeSucceeded,

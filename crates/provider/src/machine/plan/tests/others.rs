@@ -21,6 +21,7 @@ fn written(request: &Request) -> Vec<String> {
         Request::TagPort { id, .. }
         | Request::TagTrunk { id, .. }
         | Request::ChangePort { id, .. }
+        | Request::RebuildServer { id, .. }
         | Request::DeleteTrunk(id) => vec![id.clone()],
         Request::RemoveSubports { trunk, .. } => vec![trunk.clone()],
         Request::CreateTrunk(create) => vec![create.port_id.clone()],
