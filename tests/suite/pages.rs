@@ -265,7 +265,7 @@ pages! {
         ports: false,
         prints: &["KubeadmControlPlane demo-control-plane: its machines are replaced", "MachineDeployment demo-md-0: paused",
             "MachineDeployment demo-md-0: resumed", "demo-md-0: goes back to the template of revision ",
-            "MachineDeployment demo-md-0: rolled out", "REVISION  CURRENT  VERSION"],
+            "MachineDeployment demo-md-0: rolled out", "REVISION  CURRENT  VERSION", "SERVER", "UPDATED"],
     };
     commands_of_the_page_on_recovery: Page {
         name: "docs/guides/recovery.md",

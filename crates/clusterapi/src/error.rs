@@ -47,6 +47,9 @@ pub enum Error {
         /// Cluster, place of the manifest, and message of the API server.
         problem: String,
     },
+    /// Machines that must be updated in place cannot be.
+    #[error("{0}")]
+    NotInPlace(String),
     /// The Cluster of `spec.clusterName` does not exist (yet).
     #[error("Cluster {namespace}/{name}, which spec.clusterName names, does not exist")]
     NoCluster {
@@ -70,8 +73,8 @@ impl Retry for Error {
             Error::Store(source) => source.when(),
             Error::NotConnected(source) => source.when(),
             Error::NotDecoded(_) | Error::NotApplied { .. } => When::Backoff,
-            // The creation of the Cluster triggers its objects.
-            Error::NoCluster { .. } => When::OnChange,
+            // Templates, machines and the Cluster trigger their users.
+            Error::NotInPlace(_) | Error::NoCluster { .. } => When::OnChange,
         }
     }
 }

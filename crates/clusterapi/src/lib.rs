@@ -14,6 +14,7 @@
 //!   external   objects of providers by {apiGroup, kind, name}: versions, watches, cloning
 //!   remote     workload clusters: connections, probes, Nodes
 //!   inplace    labels and annotations that follow a template
+//!   update     updates of machines in place: their begin, and what stands in the way
 //!   duties     independent parts of each reconcile
 //!   connections  selection of the workload clusters to connect
 //!   feed       a watch and a cache per kind, shared by all controllers
@@ -63,11 +64,13 @@ mod pause;
 mod references;
 mod summary;
 mod templates;
+mod update;
 
 pub use cluster::Patience;
 pub use context::Context;
 pub use error::Error;
 pub use machine::Synced;
+pub use update::Judge;
 
 /// Finalizer of Clusters.
 pub const CLUSTER_FINALIZER: &str = "cluster.cluster.x-k8s.io";
@@ -115,6 +118,8 @@ pub struct Options {
     pub synced: Synced,
     /// [`Provider`]s with running controllers; other programs run the rest.
     pub providers: BTreeSet<Provider>,
+    /// Judges which machines can be updated in place.
+    pub in_place: Judge,
 }
 
 impl Default for Options {
@@ -130,6 +135,7 @@ impl Default for Options {
             objects: Objects::default(),
             synced: Synced::default(),
             providers: Provider::ALL.into_iter().collect(),
+            in_place: api::in_place::obstacles,
         }
     }
 }

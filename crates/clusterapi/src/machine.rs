@@ -4,6 +4,7 @@
 //! labels to the Node. Deletion is a separate sequence of steps.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::core::v1beta2::{Cluster, Machine};
 use api::kube::ResourceExt;
@@ -25,6 +26,7 @@ mod drain;
 mod facts;
 mod node;
 mod state;
+mod update;
 
 pub use node::Synced;
 
@@ -121,13 +123,13 @@ async fn reconcile(machine: Arc<Machine>, ctx: Arc<Context>) -> Result<Action, E
     let facts = facts::gather(&ctx, &machine, &cluster, &mut duties).await;
     let now = ctx.now();
     let mut after = state::desired(&machine, &facts, now);
+    let again = update::advance(&ctx, &mut after, &facts, &mut duties).await;
     duties.note(node::sync(&ctx, &after, &facts).await);
     state::report(&mut after, &duties, now);
     let stored = store(&ctx, &machine, &after, None).await;
     duties.done().and(stored)?;
-    Ok(Action::requeue(
-        state::look_again(&after, now).map_or(RESYNC, |pause| pause.min(RESYNC)),
-    ))
+    let pauses = again.into_iter().chain(state::look_again(&after, now));
+    Ok(Action::requeue(pauses.fold(RESYNC, Duration::min)))
 }
 
 /// Adds the finalizer, the label and, for a [`Machine`] without controller, the [`Cluster`] as owner. Returns true if

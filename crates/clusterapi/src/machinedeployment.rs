@@ -20,6 +20,7 @@ use crate::error::Doing;
 use crate::{Context, Error, MACHINE_DEPLOYMENT_FINALIZER, owners, pause, templates};
 
 mod apply;
+pub(crate) mod in_place;
 mod proportion;
 pub(crate) mod revision;
 pub(crate) mod rollout;
@@ -131,7 +132,7 @@ async fn delete(ctx: &Context, deployment: &MachineDeployment) -> Result<Action,
     for set in sets.iter().filter(|set| !set.is_deleting()) {
         duties.note(apply::delete_set(ctx, deployment, set).await);
     }
-    status::write(ctx, deployment, &sets, (Ok(()), duties)).await?;
+    status::write(ctx, deployment, &sets, (Ok(Vec::new()), duties)).await?;
     Ok(Action::requeue(RESYNC))
 }
 
@@ -169,7 +170,7 @@ fn oldest_first(mut sets: Vec<Arc<MachineSet>>) -> Vec<Arc<MachineSet>> {
 }
 
 /// [`Machine`]s of `sets`, from the cache.
-fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
+pub(crate) fn machines_of(ctx: &Context, sets: &[Arc<MachineSet>]) -> Vec<Arc<Machine>> {
     let Some(first) = sets.first() else {
         return Vec::new();
     };

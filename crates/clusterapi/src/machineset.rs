@@ -28,6 +28,7 @@ mod remediate;
 mod scale;
 mod status;
 mod sync;
+mod update;
 
 /// Duties of the reconcile of a set.
 type Duties = crate::duties::Duties<Error>;
@@ -165,6 +166,7 @@ async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, 
     status::freshen(&runner, &set, &machines, &mut duties).await;
     let problems = preflight::run(&runner, &set, &cluster, &mut duties).await;
     remediate::run(&runner, &set, &machines, &problems, &mut duties).await;
+    duties.note(update::run(&runner, &set, &problems).await);
     let scaled = match adopted {
         Ok(()) => apply::scale(&runner, &set, &machines, &problems, &mut duties).await,
         Err(error) => Err(error),

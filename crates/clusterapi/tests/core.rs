@@ -27,6 +27,9 @@ mod labels;
 #[path = "core/health.rs"]
 mod health;
 
+#[path = "core/in_place.rs"]
+mod in_place;
+
 #[path = "core/draining.rs"]
 mod draining;
 

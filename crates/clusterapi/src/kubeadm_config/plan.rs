@@ -4,6 +4,7 @@ use api::bootstrap::v1beta2::KubeadmConfig;
 use api::core::v1beta2::Cluster;
 
 use super::{Subject, status};
+use crate::update;
 
 /// Input of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,11 +39,13 @@ impl Facts {
         } = subject;
         let annotations = config.metadata.annotations.as_ref();
         let paused = annotations.is_some_and(|a| a.contains_key(api::names::PAUSED_ANNOTATION));
+        // Data and Node of a machine under an update in place are of its former config.
+        let is_of_former = update::is_under_way(machine);
         Self {
             paused: cluster.is_paused() || paused,
             has_data: status::has_data(config),
-            machine_has_data: machine.spec.bootstrap.data_secret_name.is_some(),
-            has_node: machine.node_name().is_some(),
+            machine_has_data: !is_of_former && machine.spec.bootstrap.data_secret_name.is_some(),
+            has_node: !is_of_former && machine.node_name().is_some(),
             control_plane: machine.is_control_plane(),
             infrastructure: cluster.infrastructure_provisioned(),
             initialized: cluster.control_plane_initialized(),

@@ -42,7 +42,7 @@ const NODE_DELETION_TIMEOUT: i32 = 10;
 
 /// Progress of a deletion.
 #[derive(Debug, PartialEq, Eq)]
-enum Progress {
+pub(super) enum Progress {
     /// Incomplete, with reason and message; requeued after the duration, if set, or on a change.
     Wait(Reason, String, Option<Duration>),
     /// Complete.
@@ -152,7 +152,7 @@ async fn descend(
 }
 
 /// Hooks, drain and volumes; `None` when all are complete.
-async fn before_infrastructure(
+pub(super) async fn before_infrastructure(
     ctx: &Context,
     machine: &mut Machine,
     node: Option<&str>,
@@ -368,7 +368,10 @@ async fn node_to_handle(
 ///
 /// # Errors
 /// Before the end of the first attempt to connect.
-fn workload(ctx: &Context, machine: &Machine) -> Result<Result<Client, NotConnected>, Error> {
+pub(super) fn workload(
+    ctx: &Context,
+    machine: &Machine,
+) -> Result<Result<Client, NotConnected>, Error> {
     match ctx.remote.client(&key(machine)) {
         Err(reason) if reason.connecting => Err(Error::NotConnected(reason)),
         other => Ok(other),

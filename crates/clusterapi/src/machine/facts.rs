@@ -6,6 +6,7 @@ use api::core::v1beta2::{Cluster, Machine};
 use api::k8s_openapi::api::core::v1::Node;
 use api::kube::ResourceExt;
 
+use super::update;
 use crate::duties::Duties;
 use crate::external::{Referenced, contract};
 use crate::remote::{ClusterKey, Health};
@@ -58,7 +59,10 @@ pub(super) async fn gather(
         _ => None,
     };
     let provider_id = machine.spec.provider_id.clone().or(provider_id);
-    let node = find(ctx, cluster, provider_id.as_deref());
+    let node = match find(ctx, cluster, provider_id.as_deref()) {
+        Seen::Found(node) if update::is_left(machine, &node) => Seen::Absent,
+        seen => seen,
+    };
     Facts {
         cluster: Arc::clone(cluster),
         bootstrap,

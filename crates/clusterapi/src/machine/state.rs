@@ -13,6 +13,7 @@ use api::kube::ResourceExt;
 use api::names::CERTIFICATES_EXPIRY_ANNOTATION;
 
 use super::facts::{Facts, Seen};
+use super::update;
 use crate::duties::Duties;
 use crate::external::{Referenced, absent, contract, deleted, mirrored};
 use crate::remote::Health;
@@ -28,6 +29,9 @@ pub(super) fn desired(machine: &Machine, facts: &Facts, now: Timestamp) -> Machi
     let mut status = after.status.take().unwrap_or_default();
     bootstrap(&mut after, &mut status, &facts.bootstrap);
     infrastructure(&mut after, &mut status, &facts.infrastructure);
+    if update::has_left(machine) && matches!(facts.node, Seen::Absent) {
+        (status.node_ref, status.node_info) = (None, None);
+    }
     if let Seen::Found(node) = &facts.node {
         status.node_ref = Some(NodeReference {
             name: node.name_any(),
@@ -92,6 +96,8 @@ pub(super) fn phase(machine: &Machine) -> MachinePhase {
     let provisioned = machine.infrastructure_provisioned();
     if machine.is_deleting() {
         MachinePhase::Deleting
+    } else if crate::update::is_under_way(machine) {
+        MachinePhase::Updating
     } else if provisioned && machine.node_name().is_some() {
         MachinePhase::Running
     } else if provisioned && machine.spec.provider_id.is_some() {
@@ -387,6 +393,7 @@ fn ready(machine: &Machine, list: &[Condition]) -> Verdict {
     };
     let mut parts = vec![
         Part::negative(Type::Deleting),
+        Part::negative(Type::Updating),
         Part::positive(Type::BootstrapConfigReady),
         Part::positive(Type::InfrastructureReady),
         Part::positive(Type::NodeHealthy),

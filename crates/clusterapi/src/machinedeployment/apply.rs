@@ -1,8 +1,10 @@
 //! Creation, scaling and deletion of the MachineSets of a deployment.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::core::v1beta2::{MachineDeployment, MachineSet};
+use api::conditions::Reason;
+use api::core::v1beta2::{Machine, MachineDeployment, MachineSet};
 use api::kube;
 use api::kube::ResourceExt;
 use api::kube::api::{DeleteParams, ListParams, ObjectMeta, Preconditions};
@@ -10,23 +12,26 @@ use api::names::{CLUSTER_NAME_LABEL, TEMPLATE_HASH_LABEL};
 use operator::decode::{self, NotDecoded};
 use operator::patch;
 
+use super::in_place::{self, Step};
 use super::proportion::{self, Share};
 use super::rollout::{self, Bounds};
-use super::{Duties, of, oldest_first, revision, write};
+use super::{Duties, machines_of, of, oldest_first, revision, write};
 use crate::error::{Doing, Error, is_absent};
 use crate::news::{self, PendingEvent};
 use crate::{Context, naming, owners};
 
-/// One step towards the template and replicas of the deployment.
+/// One step towards the template and replicas of the deployment. Returns the reasons because of which machines are not
+/// updated in place, if they should be.
 pub(super) async fn run(
     ctx: &Context,
     deployment: &MachineDeployment,
     sets: Vec<Arc<MachineSet>>,
-) -> Result<(), Error> {
+) -> Result<Vec<String>, Error> {
     let now = ctx.now();
     if deployment.spec.paused == Some(true) {
         let current = revision::current(deployment, &sets, now).cloned();
-        return scale_paused(ctx, deployment, &sets, current).await;
+        scale_paused(ctx, deployment, &sets, current).await?;
+        return Ok(Vec::new());
     }
     let (sets, current) = match revision::current(deployment, &sets, now).cloned() {
         Some(current) => (sets, current),
@@ -34,7 +39,7 @@ pub(super) async fn run(
             // The cache may lack a set of this controller: read live before the creation of another.
             let sets = members_live(ctx, deployment).await?;
             let Some(fresh) = reread(ctx, deployment).await? else {
-                return Ok(());
+                return Ok(Vec::new());
             };
             match revision::current(&fresh, &sets, now).cloned() {
                 Some(current) => (sets, current),
@@ -49,37 +54,116 @@ pub(super) async fn run(
         .into_iter()
         .filter(|set| set.uid() != current.uid())
         .collect();
-    let bounds = rollout::bounds(deployment);
-    let strategy = deployment
-        .spec
-        .rollout
-        .as_ref()
-        .and_then(|rollout| rollout.strategy.as_ref());
-    let steps = if rollout::is_rolling(strategy) {
-        rollout::step(
-            bounds,
-            &view(&current),
-            &old.iter().map(view).collect::<Vec<_>>(),
-        )
-    } else {
-        rollout::on_delete(
-            bounds,
-            &view(&current),
-            &old.iter().map(view).collect::<Vec<_>>(),
-        )
-    };
+    let sets: Vec<_> = old.iter().chain([&current]).cloned().collect();
+    let machines = machines_of(ctx, &sets);
+    let next = in_place::next(ctx, deployment, &current, &machines).await?;
+    let way = Way::new(deployment, &current, &old, next.as_ref());
     let mut duties = Duties::default();
     for set in old
         .iter()
         .chain([&current])
         .filter(|set| !set.is_deleting())
     {
-        let wanted = steps.get(&set.name_any()).copied();
         let highest = (set.uid() == current.uid()).then(|| highest_revision(&old));
-        duties.note(store(ctx, deployment, set, wanted, highest, bounds).await);
+        duties.note(store(ctx, deployment, set, &way, highest).await);
     }
+    let reasons = match &next {
+        Some(Step::Roll(reasons) | Step::Replace(_, reasons)) => reasons.clone(),
+        _ => Vec::new(),
+    };
+    duties.note(in_place(ctx, deployment, &machines, next).await);
     clean_up(ctx, deployment, &current, &old, &mut duties).await;
-    duties.done()
+    duties.done().map(|()| reasons)
+}
+
+/// How the machines of a deployment come to its template.
+struct Way {
+    bounds: Bounds,
+    /// Changed replicas by set.
+    steps: BTreeMap<String, i32>,
+    /// Sets of former templates, if the current one takes over their machines.
+    givers: Option<Vec<String>>,
+    /// True if sets of former templates create no machines.
+    keeps_former: bool,
+}
+
+impl Way {
+    fn new(
+        deployment: &MachineDeployment,
+        current: &Arc<MachineSet>,
+        old: &[Arc<MachineSet>],
+        next: Option<&Step>,
+    ) -> Self {
+        let bounds = rollout::bounds(deployment);
+        let rollout = deployment.spec.rollout.as_ref();
+        let strategy = rollout.and_then(|rollout| rollout.strategy.as_ref());
+        let moves = next.is_some_and(|it| !matches!(it, Step::Finished | Step::Roll(_)));
+        let keeps_former = moves || !rollout::is_rolling(strategy);
+        let (new, former): (_, Vec<_>) = (view(current), old.iter().map(view).collect());
+        let steps = match keeps_former {
+            false => rollout::step(bounds, &new, &former),
+            true => rollout::on_delete(bounds, &new, &former),
+        };
+        let there = |set: &&Arc<MachineSet>| !set.is_deleting();
+        let names = || old.iter().filter(there).map(|set| set.name_any()).collect();
+        Self {
+            bounds,
+            steps,
+            givers: moves.then(names),
+            keeps_former,
+        }
+    }
+
+    /// Same for a paused deployment, whose machines stay as they are.
+    fn paused(bounds: Bounds, steps: BTreeMap<String, i32>) -> Self {
+        Self {
+            bounds,
+            steps,
+            givers: None,
+            keeps_former: false,
+        }
+    }
+}
+
+/// Deletes a machine that cannot be updated in place, or reports that nothing may be done. The current set begins the
+/// updates.
+async fn in_place(
+    ctx: &Context,
+    deployment: &MachineDeployment,
+    machines: &[Arc<Machine>],
+    next: Option<Step>,
+) -> Result<(), Error> {
+    match next {
+        Some(Step::Replace(name, reasons)) => {
+            let machine = machines.iter().find(|it| it.name_any() == name);
+            let Some(machine) = machine else {
+                return Ok(());
+            };
+            let note = format!("Machine {} is replaced", reasons.join("; "));
+            let reason = Reason::InPlaceUpdateFailed.as_str();
+            ctx.events.normal(deployment, reason, "Replace", note).await;
+            delete_machine(ctx, machine).await
+        }
+        Some(Step::Refused(reasons)) => Err(Error::NotInPlace(in_place::refusal(&reasons))),
+        _ => Ok(()),
+    }
+}
+
+async fn delete_machine(ctx: &Context, machine: &Machine) -> Result<(), Error> {
+    let (namespace, name) = (machine.namespace().unwrap_or_default(), machine.name_any());
+    let params = DeleteParams {
+        preconditions: Some(Preconditions {
+            uid: machine.uid(),
+            resource_version: None,
+        }),
+        ..DeleteParams::default()
+    };
+    match ctx.api::<Machine>(&namespace).delete(&name, &params).await {
+        Err(error) if is_absent(&error) => Ok(()),
+        other => other
+            .map(drop)
+            .doing(|| format!("deleting Machine {namespace}/{name}")),
+    }
 }
 
 /// Scales a paused deployment: no [`MachineSet`] is created, the rollout stops, and the replicas are distributed over the
@@ -105,10 +189,10 @@ async fn scale_paused(
         .cloned()
         .collect();
     let mut duties = Duties::default();
+    let way = Way::paused(bounds, steps);
     for set in newest_first {
-        let wanted = steps.get(&set.name_any()).copied();
         let highest = is_current(set).then(|| highest_revision(&old));
-        duties.note(store(ctx, deployment, set, wanted, highest, bounds).await);
+        duties.note(store(ctx, deployment, set, &way, highest).await);
     }
     duties.done()
 }
@@ -212,11 +296,10 @@ async fn store(
     ctx: &Context,
     deployment: &MachineDeployment,
     set: &MachineSet,
-    wanted: Option<i32>,
+    way: &Way,
     highest: Option<i64>,
-    bounds: Bounds,
 ) -> Result<(), Error> {
-    let mut after = set.clone();
+    let (mut after, bounds) = (set.clone(), way.bounds);
     if let Some(highest) = highest {
         let hash = set
             .labels()
@@ -229,13 +312,12 @@ async fn store(
             annotate(&mut after, revision::REVISION, highest + 1);
         }
     }
-    let strategy = deployment.spec.rollout.as_ref();
-    let strategy = strategy.and_then(|rollout| rollout.strategy.as_ref());
-    let is_kept = highest.is_none() && deployment.spec.paused != Some(true);
-    revision::forbid_creation(&mut after, is_kept && !rollout::is_rolling(strategy));
-    if let Some(wanted) = wanted {
-        after.spec.replicas = Some(wanted);
+    revision::forbid_creation(&mut after, highest.is_none() && way.keeps_former);
+    if let Some(wanted) = way.steps.get(&set.name_any()) {
+        after.spec.replicas = Some(*wanted);
     }
+    let givers = way.givers.clone().filter(|_| highest.is_some());
+    in_place::let_receive(&mut after, givers);
     annotate(
         &mut after,
         revision::DESIRED_REPLICAS,

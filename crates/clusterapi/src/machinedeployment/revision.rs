@@ -10,7 +10,9 @@ use api::core::v1beta2::{
 use api::k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, Time};
 use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
-use api::names::{CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, TEMPLATE_HASH_LABEL};
+use api::names::{
+    CLUSTER_NAME_LABEL, DEPLOYMENT_NAME_LABEL, RECEIVE_MACHINES_ANNOTATION, TEMPLATE_HASH_LABEL,
+};
 
 use crate::{MACHINE_SET_FINALIZER, naming, owners};
 
@@ -220,8 +222,14 @@ fn labels_of_deployment(deployment: &MachineDeployment, hash: &str) -> BTreeMap<
 /// True if the annotation comes from the deployment of a set.
 pub(crate) fn is_given(deployment: &MachineDeployment, annotation: &str) -> bool {
     let copied = annotation != LAST_APPLIED && !is_bookkeeping(annotation);
-    [REVISION, DESIRED_REPLICAS, MAX_REPLICAS, DISABLE_CREATE].contains(&annotation)
-        || copied && deployment.annotations().contains_key(annotation)
+    let bookkeeping = [
+        REVISION,
+        DESIRED_REPLICAS,
+        MAX_REPLICAS,
+        DISABLE_CREATE,
+        RECEIVE_MACHINES_ANNOTATION,
+    ];
+    bookkeeping.contains(&annotation) || copied && deployment.annotations().contains_key(annotation)
 }
 
 fn is_bookkeeping(annotation: &str) -> bool {

@@ -39,14 +39,14 @@ pub(super) async fn write(
     ctx: &Context,
     deployment: &MachineDeployment,
     sets: &[Arc<MachineSet>],
-    (applied, mut duties): (Result<(), Error>, Duties),
+    (applied, mut duties): (Result<Vec<String>, Error>, Duties),
 ) -> Result<(), Error> {
     let machines = machines_of(ctx, sets);
     let hindrance = applied.as_ref().err().and_then(reported);
     let hindrance = hindrance.map(|line| format!("* {line}"));
     let hindrance = hindrance.unwrap_or_default();
-    duties.note(applied);
-    let seen = (sets, machines.as_slice());
+    let replaced = duties.note(applied).unwrap_or_default();
+    let seen = (sets, machines.as_slice(), replaced.as_slice());
     let after = observed(deployment, seen, &hindrance, &duties, ctx.now());
     let stored = store(ctx, deployment, &after).await;
     if stored.is_ok() {
@@ -56,10 +56,10 @@ pub(super) async fn write(
     duties.done().and(stored)
 }
 
-/// Deployment with the derived status of its sets and [`Machine`]s.
+/// Deployment with the derived status of its sets and [`Machine`]s, and reasons against an update in place.
 pub(super) fn observed(
     deployment: &MachineDeployment,
-    (sets, machines): (&[Arc<MachineSet>], &[Arc<Machine>]),
+    (sets, machines, replaced): (&[Arc<MachineSet>], &[Arc<Machine>], &[String]),
     hindrance: &str,
     duties: &Duties,
     now: Timestamp,
@@ -93,7 +93,7 @@ pub(super) fn observed(
     let left = format!("{} MachineSets are left", sets.len());
     let verdicts = [
         available(deployment, numbers.available),
-        rolling_out(machines, &blocked),
+        rolling_out(machines, replaced, &blocked),
         up,
         down,
         counts::machines_ready(machines),
@@ -148,7 +148,7 @@ fn obstacles(sets: &[Arc<MachineSet>]) -> String {
     lines.join("\n")
 }
 
-fn rolling_out(machines: &[Arc<Machine>], blocked: &str) -> Verdict {
+fn rolling_out(machines: &[Arc<Machine>], replaced: &[String], blocked: &str) -> Verdict {
     let outdated: Vec<_> = machines
         .iter()
         .filter_map(|machine| conditions::find(machine.conditions(), Type::UpToDate))
@@ -162,6 +162,9 @@ fn rolling_out(machines: &[Arc<Machine>], blocked: &str) -> Verdict {
         outdated.len(),
         first.message
     );
+    for reason in replaced {
+        text = format!("{text}\n* Replaced, not updated in place: {reason}");
+    }
     if !blocked.is_empty() {
         text = format!("{text}\nThe roll-out {BLOCKED}\n{blocked}");
     }

@@ -11,6 +11,8 @@ use api::k8s_openapi::jiff::Timestamp;
 use api::kube::ResourceExt;
 use api::names::{CONTROL_PLANE_LABEL, REMEDIATE_MACHINE_ANNOTATION};
 
+use crate::update;
+
 /// Default of `nodeStartupTimeoutSeconds`, for objects from before the default.
 const STARTUP: i32 = 600;
 
@@ -64,7 +66,8 @@ pub(super) fn health(
     checks: &HealthChecks,
     now: Timestamp,
 ) -> Health {
-    if target.machine.is_deleting() {
+    // The owner of a machine under an update in place decides about a failure of the update.
+    if target.machine.is_deleting() || update::is_under_way(&target.machine) {
         return Health::Undecided(None);
     }
     if target

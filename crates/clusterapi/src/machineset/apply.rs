@@ -21,6 +21,7 @@ use super::{Duties, Runner, of};
 use crate::error::{Doing, Error, is_absent};
 use crate::external::CloneRequest;
 use crate::inplace::MACHINE_SET_METADATA;
+use crate::machinedeployment::in_place;
 use crate::machinedeployment::revision::DISABLE_CREATE;
 use crate::news::{self, PendingEvent};
 use crate::{Context, naming, owners, selector};
@@ -109,6 +110,8 @@ pub(super) async fn scale(
                 .await?;
         }
         Scale::Up(_) => {}
+        // A machine has come from a former set, and the replicas follow.
+        Scale::Down(_) if in_place::receives(&fresh) => {}
         Scale::Down(names) => {
             let swept = duties.note(sweep(runner, &fresh, &there).await);
             let surplus = |machine: &&Arc<Machine>| names.contains(&machine.name_any());

@@ -11,6 +11,9 @@ use api::k8s_openapi::api::core::v1::{Namespace, Node, Secret};
 use api::kube;
 use api::kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use api::kube::{Client, ResourceExt};
+use api::names::{
+    UPDATE_FAILED_ANNOTATION, UPDATE_IN_PROGRESS_ANNOTATION, UPDATED_IN_PLACE_ANNOTATION,
+};
 use apiserver::ApiServer;
 use clusterapi::remote::{ClusterKey, Connector};
 use clusterapi::{Options, Patience};
@@ -194,6 +197,7 @@ impl World {
         let options = Options {
             connector: Arc::new(Workload(workload)),
             concurrency: 8,
+            in_place: differences,
             ..Options::default()
         };
         Running::start(|shutdown| clusterapi::run(client, options, shutdown))
@@ -439,6 +443,9 @@ async fn step(
         return Ok(());
     }
     if object.data.pointer("/status/initialization").is_some() {
+        if kind == "FakeMachine" {
+            return rebuild(workload, api, &object).await;
+        }
         return upgrade(api, kind, &object).await;
     }
     let done = match kind {
@@ -511,6 +518,55 @@ async fn upgrade(api: &Api<DynamicObject>, kind: &str, object: &DynamicObject) -
     let params = PatchParams::default();
     let name = object.name_any();
     api.patch_status(&name, &params, &Patch::Merge(status))
+        .await
+        .map(drop)
+}
+
+/// Fields of a FakeMachine for which it has to be replaced: all but its image.
+fn differences(_kind: &str, have: &Value, want: &Value) -> Vec<String> {
+    let fields = ["flavor", "ports"];
+    let differ = fields
+        .into_iter()
+        .filter(|field| have[field] != want[field]);
+    differ
+        .map(|field| format!("spec.{field} differs"))
+        .collect()
+}
+
+/// Annotation of a FakeMachine: names of the Secrets from which it was rebuilt.
+pub(crate) const REBUILDS: &str = "fake/rebuilds";
+/// Annotation of a FakeMachine that cannot be rebuilt.
+pub(crate) const BROKEN: &str = "fake/broken";
+
+/// Rebuilds a machine on request. As with kubeadm, a Node that is there keeps the machine from joining.
+async fn rebuild(
+    workload: &Client,
+    api: &Api<DynamicObject>,
+    object: &DynamicObject,
+) -> kube::Result<()> {
+    let name = object.name_any();
+    let Some(secret) = object.annotations().get(UPDATE_IN_PROGRESS_ANNOTATION) else {
+        return Ok(());
+    };
+    let nodes: Api<Node> = Api::all(workload.clone());
+    let is_refused = object.annotations().contains_key(UPDATE_FAILED_ANNOTATION);
+    if is_refused || nodes.get_opt(&name).await?.is_some() {
+        return Ok(());
+    }
+    let mut annotations = if object.annotations().contains_key(BROKEN) {
+        json!({ UPDATE_FAILED_ANNOTATION: format!("{secret} the disk is broken") })
+    } else {
+        let id = object.data["spec"]["providerID"].as_str().unwrap();
+        join(workload, &name, id).await?;
+        json!({ UPDATED_IN_PLACE_ANNOTATION: secret, UPDATE_IN_PROGRESS_ANNOTATION: null })
+    };
+    let before = object.annotations().get(REBUILDS);
+    let all: Vec<_> = before.into_iter().chain([secret]).cloned().collect();
+    annotations[REBUILDS] = json!(all.join(","));
+    let patch = json!({ "metadata": {
+        "resourceVersion": object.resource_version(), "annotations": annotations,
+    }});
+    api.patch(&name, &PatchParams::default(), &Patch::Merge(patch))
         .await
         .map(drop)
 }
