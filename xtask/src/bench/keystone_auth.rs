@@ -4,7 +4,6 @@
 //! after the other.
 
 mod kubectl;
-mod load;
 mod plugin;
 mod reviews;
 mod table;
