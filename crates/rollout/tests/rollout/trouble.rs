@@ -328,7 +328,10 @@ async fn fields_that_are_not_built_and_changes_that_are_not_possible_are_rejecte
             json!({"services": {"octavia": {"enabled": false}}}),
             ["spec", OFF],
         ),
-        (json!({"services": {"octavia": {"enabled": null}}}), ["spec", OFF]),
+        (
+            json!({"services": {"octavia": {"enabled": null}}}),
+            ["spec", OFF],
+        ),
         (json!({"services": {"octavia": null}}), ["spec", OFF]),
         (json!({"services": null}), ["spec", OFF]),
         (
