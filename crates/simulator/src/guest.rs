@@ -72,6 +72,7 @@ pub fn read_user_data(raw: &[u8], image: &str) -> Result<Vec<String>, String> {
         hostname: "machine".to_owned(),
         running: true,
         boot: 0,
+        disk: 0,
         vcpus: 2,
         memory_mib: 2048,
         disk_gib: 20,
