@@ -18,8 +18,8 @@ import generate  # noqa: E402
 
 # It warns of each name of a group that it writes otherwise.
 logging.getLogger("oslo_config.generator").setLevel(logging.ERROR)
-# Sections that an option of the service names, and a login of Cinder's that it registers late; the validator does not know them.
-NAMED = {"glance": ["os_glance_staging_store", "os_glance_tasks_store", "rbd"], "cinder": ["rbd", "fake", "service_user"]}
+# Sections that an option of the service names, and logins of Cinder's that it registers late; the validator does not know them.
+NAMED = {"glance": ["os_glance_staging_store", "os_glance_tasks_store", "rbd"], "cinder": ["rbd", "fake", "service_user", "nova"]}
 
 
 def split(text):
@@ -123,7 +123,7 @@ def load(place, service):
         where = f"{place.name}: {service['name']} [{section}] {name}"
         try:
             # Some lists have to be in brackets.
-            loaded, written = text(group[name]), option["value"].replace(", ", ",").strip("[]")
+            loaded, written = (it.replace(", ", ",").strip("[]") for it in (text(group[name]), option["value"]))
         except cfg.NoSuchOptError:
             # The options of an authentication plugin are registered by the plugin itself.
             if name not in generate.plugin("password"):
