@@ -15,7 +15,6 @@ mod record;
 mod store;
 mod wanted;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use api::conditions::{self, Reason, Status, Type};
@@ -27,8 +26,6 @@ use kube::ResourceExt;
 use openstack::identity::{AccessRule, ApplicationCredential, NewApplicationCredential, Place};
 use openstack::{Cloud, ErrorKind};
 use operator::retry::When;
-use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use self::plan::{Seen, Step};
 use self::record::{Entry, Owner, Record, current};
@@ -42,29 +39,8 @@ use crate::identity::{CLUSTER_ID, Identity, Mark};
 use crate::problem::Problem;
 
 const ABOUT: Type = Type::ApplicationCredentialsReady;
-/// Interval between looks at Keystone: a credential deleted by hand is noticed.
-const LOOK: Duration = Duration::from_secs(3600);
 /// Limit of the steps of a program in one reconcile.
 const MOST: usize = 32;
-
-/// Times of the last looks at Keystone, by cluster.
-#[derive(Debug, Default)]
-pub(crate) struct Looks(Mutex<HashMap<Identity, Instant>>);
-
-impl Looks {
-    fn is_due(&self, cluster: Identity) -> bool {
-        let known = self.0.lock().get(&cluster).copied();
-        known.is_none_or(|at| at.elapsed() >= LOOK)
-    }
-
-    fn note(&self, cluster: Identity) {
-        self.0.lock().insert(cluster, Instant::now());
-    }
-
-    fn forget(&self, cluster: Identity) {
-        self.0.lock().remove(&cluster);
-    }
-}
 
 /// True if the annotations of `object` ask for a credential of `program`.
 #[must_use]

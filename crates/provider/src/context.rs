@@ -19,11 +19,11 @@ use operator::retry::{Retry, When};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::application_credentials::Looks;
 use crate::claims::{Claims, Denial};
 use crate::console::Consoles;
 use crate::credentials::Access;
 use crate::failures::{Failures, Unmonitored};
+use crate::looks::Looks;
 use crate::options::Options;
 pub(crate) use crate::owners::{namespace, of_cluster, owner};
 use crate::problem::Problem;

@@ -20,6 +20,7 @@
 //!   wake         changes in the cloud mapped to objects
 //!   placement    server groups of the roles of a cluster
 //!   failures     failed servers for want of room, and drivers without health monitors, as seen by this process
+//!   looks        times of looks at application credentials
 //!   console      the cause of a failed bootstrap in the console of a server
 //!   family       families of addresses
 //!   owners, spec, words   namespaces and owners of objects, parts of specs, steps and ports in words
@@ -42,6 +43,7 @@ pub mod family;
 pub mod identity;
 mod images;
 mod index;
+mod looks;
 pub mod machine;
 pub mod names;
 mod options;

@@ -26,7 +26,6 @@ use operator::events::Recorder;
 use operator::watch::{self, Reports};
 use tokio_util::sync::CancellationToken;
 
-use crate::application_credentials::Looks;
 use crate::claims::Claims;
 use crate::console::Consoles;
 use crate::context::{Context, Error, namespace, owner};
@@ -34,6 +33,7 @@ use crate::failures::{Failures, Unmonitored};
 use crate::identity::{CLUSTER_ID, Identity, MACHINE_ID, Mark, POOL_ID};
 use crate::images::OrcImage;
 use crate::index::{Index, Key};
+use crate::looks::Looks;
 use crate::options::Options;
 use crate::problem::Awaited;
 use crate::{cluster, images, machine, names, pool, server, template, wake};

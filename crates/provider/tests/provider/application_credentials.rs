@@ -347,11 +347,11 @@ async fn a_user_who_may_make_none_is_told_what_to_do_and_the_cluster_stays_ready
     let user = session.token().await.unwrap().user_id.clone();
     let path = format!("/users/{user}/application_credentials");
     let body = json!({"application_credential": {"name": "restricted"}});
-    let made = world.request(Service::Identity, "POST", &path, body).await;
-    let made = &made["application_credential"];
+    let created = world.request(Service::Identity, "POST", &path, body).await;
+    let created = &created["application_credential"];
     let clouds = json!({"clouds": {"simulated": {"auth_type": "v3applicationcredential", "auth": {
-        "auth_url": "http://cloud/identity/v3", "application_credential_id": made["id"],
-        "application_credential_secret": made["secret"]}, "region_name": "RegionOne"}}});
+        "auth_url": "http://cloud/identity/v3", "application_credential_id": created["id"],
+        "application_credential_secret": created["secret"]}, "region_name": "RegionOne"}}});
     world.credentials(&clouds.to_string()).await;
     annotate(&world, json!("cloud-controller-manager")).await;
     let condition = world.cluster_says(CONDITION, "--unrestricted").await;

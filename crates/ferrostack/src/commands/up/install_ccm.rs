@@ -109,8 +109,8 @@ async fn install(client: &Client, cluster: &Cluster, image: &str) -> anyhow::Res
     let cloud = provider::cloud_config(client, &namespace, &found.spec.identity_ref).await;
     let cloud = cloud.map_err(|problem| anyhow::anyhow!(problem.message))?;
     // The provider makes a Secret of the type of ClusterResourceSets with a credential of its own, on request.
-    let has_own = provider::is_credential_asked_for(&found, PROGRAM);
-    let text = match has_own {
+    let is_credential_made = provider::is_credential_asked_for(&found, PROGRAM);
+    let text = match is_credential_made {
         true => {
             let secret = provider::name_of_cloud_config(PROGRAM);
             manifests::with_secret(&secret, &name, image)?
@@ -126,7 +126,7 @@ async fn install(client: &Client, cluster: &Cluster, image: &str) -> anyhow::Res
         "metadata": metadata, "stringData": {"cloud-controller-manager.yaml": text.expose_secret()}});
     let credentials = provider::name_of_cloud_configs(&reference.name);
     let mut resources = vec![json!({"kind": "Secret", "name": object})];
-    if has_own {
+    if is_credential_made {
         resources.insert(0, json!({"kind": "Secret", "name": credentials}));
     }
     let set = json!({"apiVersion": ClusterResourceSet::api_version(&()), "kind": "ClusterResourceSet",

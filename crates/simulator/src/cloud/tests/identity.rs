@@ -106,10 +106,15 @@ async fn an_application_credential_manages_others_only_if_it_is_unrestricted() {
         };
         assert_eq!(derived.get(&path).await.status, 200);
         let other = json!({"application_credential": {"name": format!("of {name}")}});
-        let made = derived.post(&path, other).await;
+        let other_one = derived.post(&path, other).await;
         let one = format!("{path}/{}", id(&created));
         let deleted = derived.delete(&one).await;
-        assert_eq!([made.status, deleted.status], expected, "{}", made.text);
+        assert_eq!(
+            [other_one.status, deleted.status],
+            expected,
+            "{}",
+            other_one.text
+        );
     }
 }
 

@@ -169,8 +169,8 @@ async fn lists_can_lag_behind_writes_while_a_resource_by_its_id_is_the_present_o
     };
     let before = names().await;
     let network = json!({"network": {"name": "new"}});
-    let made = id(&client.make("/network/v2.0/networks", network).await);
-    let one = format!("/network/v2.0/networks/{made}");
+    let network_id = id(&client.make("/network/v2.0/networks", network).await);
+    let one = format!("/network/v2.0/networks/{network_id}");
     assert_eq!(client.get(&one).await.status, 200);
     assert_eq!(names().await, before);
     let seconds = std::time::Duration::from_secs;
