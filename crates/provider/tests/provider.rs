@@ -36,6 +36,9 @@ mod invalid;
 #[path = "provider/killing.rs"]
 mod killing;
 
+#[path = "provider/lag.rs"]
+mod lag;
+
 #[path = "provider/leftovers.rs"]
 mod leftovers;
 
