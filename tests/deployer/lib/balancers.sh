@@ -144,7 +144,7 @@ check_ends_of_octavia() {
 
 # check_balancers_gone: with the load balancer goes what Octavia, Neutron and OVN had for it.
 check_balancers_gone() {
-	local left patience=$((SECONDS + PATIENCE))
+	local left name patience=$((SECONDS + PATIENCE))
 	balancer delete --cascade web
 	until ! balancer show web >/dev/null 2>&1; do
 		((SECONDS < patience)) || die "web is $(balancer show web -f value -c provisioning_status)"
@@ -155,6 +155,11 @@ check_balancers_gone() {
 		((SECONDS < patience)) || die "after the load balancer there are: ${left//$'\n'/ }"
 		sleep 1
 	done
+	if [[ $guests ]]; then
+		outside floating ip delete "$floating"
+		# The end of the cloud ends no guest.
+		for name in one two; do outside server delete --wait "$name"; done
+	fi
 	stage "deleted, nothing left"
 }
 
