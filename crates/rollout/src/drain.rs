@@ -27,6 +27,7 @@ use self::fleet::Apis;
 pub(crate) use self::guards::left as guards_left;
 use crate::accounts;
 use crate::problem::Problem;
+use crate::schedules::Clock;
 use crate::view::Seen;
 
 /// Pause after a look with changes.
@@ -52,6 +53,7 @@ pub(crate) struct Look<'a> {
     pub(crate) accounts: &'a accounts::Look<'a>,
     pub(crate) owner: &'a OpenStack,
     pub(crate) seen: &'a Seen,
+    pub(crate) clock: &'a Clock,
 }
 
 /// Result of [`Drains::look`].
@@ -102,7 +104,8 @@ impl Drains {
         }
         let mut entry = self.known.lock().remove(&namespace).unwrap_or_default();
         entry.ask(look, &places).await;
-        let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let now = look.clock.now();
+        let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let answers = (&entry.answers, now.as_str());
         let (cloud, held) = (look.accounts.cloud, look.accounts.held);
         let owner = owner(look.owner);
@@ -227,7 +230,7 @@ fn late(look: &Look<'_>, asked: &[&Place]) -> std::collections::BTreeSet<String>
     let Some(limit) = drain::timeout(look.accounts.cloud) else {
         return std::collections::BTreeSet::new();
     };
-    let now = Timestamp::now().as_second();
+    let now = look.clock.now().as_second();
     let is_late = |place: &&&Place| {
         let since: Option<Timestamp> = place.since.as_deref().and_then(|it| it.parse().ok());
         since.is_some_and(|since| {

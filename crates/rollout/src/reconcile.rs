@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::releases::{Refused, Work};
 use crate::remove;
 use crate::rendered::Rendered;
+use crate::schedules::Clock;
 use crate::status::{self, Outcome};
 use crate::view::{Seen, View};
 
@@ -30,6 +31,7 @@ pub(crate) struct Context {
     pub(crate) accounts: AccountCache,
     pub(crate) rendered: Rendered,
     pub(crate) drains: Drains,
+    pub(crate) clock: Clock,
     pub(crate) looked: Option<Arc<watch::Sender<bool>>>,
 }
 
@@ -153,6 +155,7 @@ async fn rolled_out(
         accounts: &look,
         owner: object,
         seen,
+        clock: &context.clock,
     };
     let (drained, next) = match missing.is_empty() {
         true => context.drains.look(&drains, next).await,

@@ -46,7 +46,7 @@ pub struct Options {
     pub metrics: Metrics,
     /// Counter of the requests to the API server.
     pub requests: Requests,
-    /// Clock of the schedules.
+    /// Clock of schedules and drains.
     pub clock: Clock,
     /// Becomes true after the first comparison of a cloud with its desired state.
     pub looked: Option<Arc<watch::Sender<bool>>>,
@@ -103,7 +103,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
     let scheduler = schedules::Context {
         client: client.clone(),
         view: view.clone(),
-        clock: options.clock,
+        clock: options.clock.clone(),
     };
     let scheduled = controller::run(
         clouds(SCHEDULES),
@@ -118,6 +118,7 @@ async fn controller(client: Client, options: Options, shutdown: CancellationToke
         accounts: AccountCache::default(),
         rendered: options.rendered,
         drains: Drains::default(),
+        clock: options.clock,
         looked: options.looked,
     });
     let rolled_out = controller::run(controller, reconcile::reconcile, context, settings);

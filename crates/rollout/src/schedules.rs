@@ -42,6 +42,11 @@ impl Clock {
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
+
+    /// Time now.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.0)()
+    }
 }
 
 impl Default for Clock {
@@ -52,7 +57,7 @@ impl Default for Clock {
 
 impl std::fmt::Debug for Clock {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Clock({})", (self.0)())
+        write!(formatter, "Clock({})", self.now())
     }
 }
 
@@ -74,7 +79,7 @@ pub(crate) async fn reconcile(
     let Ok(cloud) = described::cloud(&object)? else {
         return Ok(Action::await_change());
     };
-    let now = (context.clock.0)();
+    let now = context.clock.now();
     let seen = match is_due(&object, now) {
         true => context.view.operations(&cloud.namespace).await?,
         false => Vec::new(),

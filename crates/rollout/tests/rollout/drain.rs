@@ -5,12 +5,14 @@ use std::time::Duration;
 use api::openstack::conditions::Type;
 use api::openstack::v1alpha1::OpenStack;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use simulator::cloud::Cloud;
 use testbed::{NAMESPACE, eventually, killed_at_every};
 
 use crate::requests::Counter;
+use crate::schedules::clock_from;
 use crate::world::{CLOUD, MINUTE, World, start};
 
 const BUDGET: &str = "PodDisruptionBudget";
@@ -345,7 +347,9 @@ async fn killed_at_every_write_a_node_is_drained_and_serves_again() {
 #[tokio::test(start_paused = true)]
 async fn a_node_to_which_servers_are_on_their_way_is_held_until_they_have_come_and_gone() {
     let world = World::from_names(&["node-0", "node-1", "node-2"]).await;
-    let _controller = world.controller();
+    // Nova's clock goes on with the time of the test, and so does that of the cordon.
+    let clock = clock_from(Timestamp::now());
+    let _controller = world.scheduled(&clock, None);
     world.guests(json!({"timeout": "2h"})).await;
     world.put_servers("node-0", 4);
     world.nova().set_live_migration(MINUTE * 30);
@@ -360,6 +364,8 @@ async fn a_node_to_which_servers_are_on_their_way_is_held_until_they_have_come_a
     .await;
     world.nova().set_live_migration(Duration::from_secs(1));
     world.cordon("node-2", false).await;
+    // The migrations do not change before the end.
+    tokio::time::sleep(MINUTE).await;
     world.cordon("node-1", true).await;
     let guard = world.guarded("node-1").await;
     eventually("the message", || async {

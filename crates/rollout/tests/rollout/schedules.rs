@@ -17,7 +17,11 @@ const LABEL: &str = "ferrostack.dev/schedule";
 
 /// A clock that shows this time now, and goes on with the time of the test.
 fn clock(text: &str) -> Clock {
-    let begin: Timestamp = text.parse().unwrap();
+    clock_from(text.parse().unwrap())
+}
+
+/// A clock that shows this time now, and goes on with the time of the test.
+pub(crate) fn clock_from(begin: Timestamp) -> Clock {
     let start = tokio::time::Instant::now();
     Clock::new(move || begin + start.elapsed())
 }
@@ -30,7 +34,8 @@ fn backed_up(schedule: &str) -> Value {
 }
 
 impl World {
-    fn scheduled(&self, clock: &Clock, fuse: Option<&Fuse>) -> Running {
+    /// A controller with a clock.
+    pub(crate) fn scheduled(&self, clock: &Clock, fuse: Option<&Fuse>) -> Running {
         self.programs.guard(None);
         let options = Options {
             clock: clock.clone(),
