@@ -1,18 +1,34 @@
 //! Generated names.
 
 use rand::Rng;
+use sha2::{Digest, Sha256};
 
 /// Characters of generated names, as in Kubernetes: no vowels, and no characters that are easily confused.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 /// A name must be a valid label value and host name.
 const LONGEST: usize = 63;
 const SUFFIX: usize = 5;
+const DERIVED: usize = 8;
 
 /// Five random characters.
 pub(crate) fn suffix() -> String {
     let mut random = rand::rng();
     (0..SUFFIX)
         .map(|_| char::from(ALPHABET[random.random_range(0..ALPHABET.len())]))
+        .collect()
+}
+
+/// Eight characters that are the same for the same `parts`, for an object that is not to be created twice.
+pub(crate) fn derived(parts: &[&str]) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let bytes = digest.finalize();
+    let characters = bytes.iter().take(DERIVED);
+    characters
+        .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]))
         .collect()
 }
 

@@ -99,7 +99,8 @@ pub(crate) struct Target<'a> {
 }
 
 /// Begins the update of `machine`, which was read live. An interruption before the last write leaves a bootstrap config
-/// that the Machine owns and does not refer to; these go with the end of the next update, or with the Machine.
+/// that the Machine owns and does not refer to. The next attempt takes it, since its name follows from the new owner and
+/// from the config that the Machine has; otherwise it goes with the end of the next update, or with the Machine.
 pub(crate) async fn begin(
     ctx: &Context,
     machine: &Machine,
@@ -109,7 +110,10 @@ pub(crate) async fn begin(
     let name = machine.name_any();
     let bootstrap = match &target.template.bootstrap.config_ref {
         Some(template) => {
-            let clone = naming::with_suffix(&name, &naming::suffix());
+            let known = machine.spec.bootstrap.config_ref.as_ref();
+            let known = known.map_or("", |config| config.name.as_str());
+            let suffix = naming::derived(&[&target.owner.uid, known]);
+            let clone = naming::with_suffix(&name, &suffix);
             let request = CloneRequest {
                 template,
                 namespace: &namespace,

@@ -22,6 +22,17 @@ fn suffixes_have_five_characters_of_the_safe_alphabet() {
 }
 
 #[test]
+fn derived_suffixes_follow_from_each_of_their_parts() {
+    let suffix = derived(&["a", "bc"]);
+    assert_eq!(suffix, derived(&["a", "bc"]));
+    assert_eq!(suffix.len(), 8);
+    assert!(suffix.bytes().all(|byte| ALPHABET.contains(&byte)));
+    for other in [["ab", "c"], ["", "abc"], ["a", "bd"]] {
+        assert_ne!(suffix, derived(&other));
+    }
+}
+
+#[test]
 fn naming_templates_know_three_values_and_need_the_random_one() {
     let values = [
         (".cluster.name", "demo"),

@@ -125,6 +125,26 @@ async fn machines_and_servers_stay_and_nodes_join_again() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn controllers_killed_at_every_write_rebuild_each_server_once() {
+    for nth in [1, 4] {
+        let world = three().await;
+        world.kill().await;
+        let before = servers(&world).await;
+        change(&world, "Prefer", &image("new")).await;
+        let kills = world.killed_at_every(nth, || updated(&world)).await;
+        assert!(
+            kills > 20 / nth,
+            "only {kills} kills at each write number {nth}"
+        );
+        assert_eq!(
+            servers(&world).await,
+            before,
+            "killed at each write number {nth}"
+        );
+    }
+}
+
 /// Message of a condition of the deployment.
 async fn message(world: &World, type_: Type) -> String {
     let deployment = world
