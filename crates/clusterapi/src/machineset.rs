@@ -19,6 +19,7 @@ use operator::{finalizer, patch};
 
 use crate::error::Doing;
 use crate::feed::Memory;
+use crate::machinedeployment::in_place;
 use crate::{Context, Error, MACHINE_SET_FINALIZER, owners, pause, selector};
 
 mod apply;
@@ -62,7 +63,7 @@ impl std::ops::Deref for Runner {
     }
 }
 
-/// Triggers besides the set: its machines, the deployment, the Cluster, the control plane, and the templates,
+/// Triggers besides the set: its machines and those that it takes over, the deployment, the Cluster, the control plane, and the templates,
 /// including new ones.
 fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>> + Send + use<> {
     let ctx = Arc::clone(context);
@@ -70,6 +71,12 @@ fn triggers(context: &Arc<Context>) -> impl Stream<Item = ObjectRef<MachineSet>>
         .machines
         .touched()
         .flat_map(move |machine| stream::iter(sets_of_machine(&ctx, &machine)));
+    let ctx = Arc::clone(context);
+    let sets = context
+        .machinesets
+        .touched()
+        .flat_map(move |set| stream::iter(receivers(&ctx, &set)));
+    let machines = stream::select(machines, sets);
     let ctx = Arc::clone(context);
     let deployments = context
         .machinedeployments
@@ -121,7 +128,10 @@ fn sets_of_machine(ctx: &Context, machine: &Machine) -> Vec<ObjectRef<MachineSet
     let namespace = machine.namespace().unwrap_or_default();
     match owners::controller_of(&machine.metadata) {
         Some(owner) if owner.kind == "MachineSet" => {
-            vec![ObjectRef::new(&owner.name).within(&namespace)]
+            let set = ctx.machinesets.get(&namespace, &owner.name);
+            let receivers = set.map(|set| receivers(ctx, &set)).unwrap_or_default();
+            let owner = ObjectRef::new(&owner.name).within(&namespace);
+            receivers.into_iter().chain([owner]).collect()
         }
         Some(_) => Vec::new(),
         None => {
@@ -131,6 +141,22 @@ fn sets_of_machine(ctx: &Context, machine: &Machine) -> Vec<ObjectRef<MachineSet
             }))
         }
     }
+}
+
+/// Sets of the same deployment that take over machines from `set`: they begin an update when a machine or the numbers of
+/// the former sets allow it.
+fn receivers(ctx: &Context, set: &MachineSet) -> Vec<ObjectRef<MachineSet>> {
+    let Some(deployment) = owners::controller_of(&set.metadata) else {
+        return Vec::new();
+    };
+    let namespace = set.namespace().unwrap_or_default();
+    let cluster = &set.spec.cluster_name;
+    references(&ctx.machinesets.in_cluster(&namespace, cluster, |other| {
+        let owner = owners::controller_of(&other.metadata);
+        in_place::receives(other)
+            && other.uid() != set.uid()
+            && owner.is_some_and(|owner| owner.uid == deployment.uid)
+    }))
 }
 
 async fn reconcile(set: Arc<MachineSet>, runner: Arc<Runner>) -> Result<Action, Error> {

@@ -35,6 +35,8 @@ struct Guest {
     boot: u64,
     /// Number of the disk that the record is of.
     disk: u64,
+    /// True from a new disk to the first boot from it. The Node of the former one may have the same name.
+    is_anew: bool,
     /// Cancelled by power-off; `None` while off.
     power: Option<CancellationToken>,
     /// Result of the first boot; `None` until then.
@@ -172,6 +174,7 @@ impl Fleet {
                 run: 0,
                 boot: instance.boot,
                 disk: record.as_ref().map_or(instance.disk, |record| record.disk),
+                is_anew: false,
                 power: None,
                 record,
                 member: None,
@@ -345,14 +348,20 @@ impl Fleet {
             );
         }
         guest.record = Some(record);
-        // The owner of the Node was unknown until now: its machine may have been switched off since it joined.
-        let unheard = guest
-            .node()
-            .filter(|_| guest.power.is_none() || guest.silent);
-        if let Some(node) = unheard
-            && let Some(cluster) = self.clusters.get(&node.cluster)
-        {
-            cluster.signal(Signal::Down(node.name.clone()));
+        let is_anew = std::mem::take(&mut guest.is_anew);
+        let is_heard = guest.power.is_some() && !guest.silent;
+        let Some(node) = guest.node() else {
+            return;
+        };
+        let signal = match is_heard {
+            // The owner of the Node was unknown until now: its machine may have been switched off since it joined.
+            false => Signal::Down(node.name.clone()),
+            // The end of the former disk was the silence of a Node of this name.
+            true if is_anew => Signal::Up(node.name.clone()),
+            true => return,
+        };
+        if let Some(cluster) = self.clusters.get(&node.cluster) {
+            cluster.signal(signal);
         }
     }
 
@@ -484,6 +493,7 @@ impl Guest {
     /// Forgets everything that was on the disk. Only other machines still know the Node and the member of etcd.
     fn begins_anew(&mut self, disk: u64) {
         (self.record, self.member, self.disk) = (None, None, disk);
+        self.is_anew = true;
     }
 
     fn node(&self) -> Option<&Membership> {

@@ -110,7 +110,13 @@ async fn a_guest_whose_disk_is_gone_boots_as_for_the_first_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rebuilt_guest_boots_its_new_user_data() {
-    let (mut cloud, client) = Cloud::initialized_by_cp_0(quick()).await;
+    // Longer than the boot from the new disk.
+    let node_grace = Duration::from_millis(700);
+    let options = Options {
+        node_grace,
+        ..quick()
+    };
+    let (mut cloud, client) = Cloud::initialized_by_cp_0(options).await;
     cloud.add(Machine::join(&cloud, "worker-0", false));
     eventually(&cloud, "the worker", async || {
         readiness(&client, "worker-0").await.as_deref() == Some("True")
@@ -130,6 +136,12 @@ async fn a_rebuilt_guest_boots_its_new_user_data() {
         readiness(&client, "worker-0").await.as_deref() == Some("True")
     })
     .await;
+    // The silence of the former disk is over.
+    tokio::time::sleep(2 * node_grace).await;
+    assert_eq!(
+        readiness(&client, "worker-0").await.as_deref(),
+        Some("True")
+    );
     cloud.stop().await;
 }
 
