@@ -36,9 +36,6 @@ mod invalid;
 #[path = "provider/killing.rs"]
 mod killing;
 
-#[path = "provider/lag.rs"]
-mod lag;
-
 #[path = "provider/leftovers.rs"]
 mod leftovers;
 

@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use proptest::prelude::*;
 
 use super::super::What;
-use super::{Cell, Difference, LAG};
+use super::{Cell, Difference};
 use crate::network::Port;
 
 fn port(id: &str, name: &str) -> Port {
@@ -13,14 +12,6 @@ fn port(id: &str, name: &str) -> Port {
         id: id.into(),
         name: name.into(),
         ..Port::default()
-    }
-}
-
-/// A cell for lists that do not lag.
-fn prompt() -> Cell<Port> {
-    Cell {
-        lag: Duration::ZERO,
-        ..Cell::default()
     }
 }
 
@@ -42,7 +33,7 @@ fn one(id: &str, name: &str) -> Vec<(String, String)> {
 
 #[test]
 fn a_list_that_began_before_a_write_does_not_undo_it() {
-    let cell = prompt();
+    let cell = Cell::default();
     let mark = cell.begin();
     cell.fold(port("a", "new"));
     assert!(apply(&cell, mark, vec![], true).is_empty());
@@ -56,7 +47,7 @@ fn a_list_that_began_before_a_write_does_not_undo_it() {
 
 #[test]
 fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
-    let cell = prompt();
+    let cell = Cell::default();
     apply(&cell, cell.begin(), vec![port("a", "x")], false);
     let mark = cell.begin();
     cell.fold_gone("a");
@@ -72,7 +63,7 @@ fn a_list_that_began_before_a_deletion_does_not_bring_the_object_back() {
 
 #[test]
 fn a_change_of_a_known_object_counts_as_a_write() {
-    let cell = prompt();
+    let cell = Cell::default();
     apply(&cell, cell.begin(), vec![port("a", "x")], false);
     let mark = cell.begin();
     let before = cell.snapshot();
@@ -92,7 +83,7 @@ fn a_change_of_a_known_object_counts_as_a_write() {
 
 #[test]
 fn later_lists_send_changes_and_the_first_one_does_not() {
-    let cell = prompt();
+    let cell = Cell::default();
     assert!(
         apply(
             &cell,
@@ -118,7 +109,7 @@ fn later_lists_send_changes_and_the_first_one_does_not() {
 
 #[test]
 fn another_order_of_a_list_is_not_a_change() {
-    let cell = prompt();
+    let cell = Cell::default();
     let with = |groups: [&str; 2]| Port {
         id: "a".into(),
         security_groups: groups.map(str::to_owned).into(),
@@ -127,34 +118,6 @@ fn another_order_of_a_list_is_not_a_change() {
     cell.fold(with(["y", "x"]));
     assert!(apply(&cell, cell.begin(), vec![with(["x", "y"])], true).is_empty());
     assert!(apply(&cell, cell.begin(), vec![with(["y", "x"])], true).is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_that_shows_an_object_as_before_a_write_is_doubted_for_some_seconds() {
-    let cell = Cell::default();
-    let list = |items: Vec<Port>| apply(&cell, cell.begin(), items, true);
-    list(vec![port("old", "x"), port("gone", "x")]);
-    cell.fold(port("new", "x"));
-    cell.fold(port("old", "y"));
-    cell.fold_gone("gone");
-    let expected = ["new x", "old y"];
-    let known = || {
-        let all = names(&cell).into_iter();
-        all.map(|(id, name)| format!("{id} {name}"))
-            .collect::<Vec<_>>()
-    };
-    assert!(!cell.has_pending());
-    assert!(list(vec![port("old", "x"), port("gone", "x")]).is_empty());
-    assert_eq!(known(), expected);
-    assert!(cell.has_pending(), "it is read again");
-    // What differs from each version that we know is news.
-    let changes = list(vec![port("new", "x"), port("old", "z")]);
-    assert_eq!(changes[0].0, ("old".into(), What::Changed));
-    assert!(!cell.has_pending());
-    tokio::time::advance(LAG).await;
-    let changes = list(vec![port("gone", "x")]);
-    assert_eq!(changes.len(), 3, "{changes:?}");
-    assert_eq!(known(), ["gone x"]);
 }
 
 /// Events in a cloud with three possible ports.
@@ -187,7 +150,7 @@ proptest! {
     /// list equals the state of the cloud.
     #[test]
     fn own_writes_are_visible_and_a_final_list_is_exact(steps in proptest::collection::vec(step(), 0..40)) {
-        let cell = prompt();
+        let cell = Cell::<Port>::default();
         let mut cloud: BTreeMap<String, Port> = BTreeMap::new();
         // Our last write of each port, until a later list has arrived.
         let mut written: BTreeMap<String, (Option<Port>, bool)> = BTreeMap::new();
