@@ -57,10 +57,15 @@ pub(super) async fn advance(
     facts: &Facts,
     duties: &mut Duties<Error>,
 ) -> Option<Duration> {
+    let now = ctx.now();
     if !is_under_way(machine) {
+        // The annotations go before the status: an interruption between both leaves the condition.
+        if conditions::is_true(machine.conditions(), Type::Updating) {
+            let verdict = over(machine);
+            state::conclude(machine, vec![verdict], now);
+        }
         return None;
     }
-    let now = ctx.now();
     let progress = match step(ctx, machine, facts, now).await {
         Ok(progress) => progress,
         Err(Error::NotConnected(reason)) if reason.connecting => Progress::Connecting,
@@ -85,17 +90,19 @@ pub(super) async fn advance(
             let annotations = machine.annotations_mut();
             annotations.remove(UPDATE_IN_PROGRESS_ANNOTATION);
             annotations.remove(LEFT_NODE_ANNOTATION);
-            if let Some(status) = &mut machine.status {
-                status.deletion = None;
-            }
-            (
-                Verdict::new(Type::Updating, false, Reason::NotUpdating),
-                None,
-            )
+            (over(machine), None)
         }
     };
     state::conclude(machine, vec![verdict], now);
     again
+}
+
+/// Status of a machine that is not updated any more.
+fn over(machine: &mut Machine) -> Verdict {
+    if let Some(status) = &mut machine.status {
+        status.deletion = None;
+    }
+    Verdict::new(Type::Updating, false, Reason::NotUpdating)
 }
 
 async fn step(
