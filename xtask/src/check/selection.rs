@@ -23,12 +23,13 @@ const EVERYTHING: [&str; 5] = [
 ];
 
 /// Crates whose tests run the seeds of the fuzz targets.
-const CORPORA: [&str; 6] = [
+const CORPORA: [&str; 7] = [
     "crates/apimachinery",
     "crates/apiserver",
     "crates/cloud-conf",
     "crates/csi-node",
     "crates/keystone-auth",
+    "crates/openstack",
     "crates/simulator",
 ];
 
