@@ -10,10 +10,8 @@ pub(crate) mod keystone_auth;
 pub(crate) mod main_job;
 pub(crate) mod nodes;
 mod process;
-mod review_load;
 pub(crate) mod scale;
 pub(crate) mod simulator;
-pub(crate) mod webhooks;
 pub(crate) mod weight;
 
 use std::path::{Path, PathBuf};
@@ -32,22 +30,6 @@ fn build(root: &Path) -> anyhow::Result<PathBuf> {
         bail!("the release build failed");
     }
     Ok(root.join("target/release/ferrostack"))
-}
-
-/// Runs this command again, in a release build of xtask.
-fn in_release(root: &Path) -> anyhow::Result<()> {
-    // Run in the caller's directory: paths in the arguments are relative to it.
-    let status = Command::new("cargo")
-        .args(["run", "--release", "--quiet", "--manifest-path"])
-        .arg(root.join("Cargo.toml"))
-        .args(["--package", "xtask", "--"])
-        .args(std::env::args_os().skip(1))
-        .status()
-        .context("cargo run")?;
-    if !status.success() {
-        bail!("the release build could not measure");
-    }
-    Ok(())
 }
 
 /// Processor and cores, if the machine reports them.

@@ -26,7 +26,6 @@
 //!   bench nodes [--json]     a real Kubernetes, and clusters of real machines
 //!   bench scale [--json]     many clusters of several shapes: time, memory, what they cost at rest
 //!   bench simulator [--json] size and speed of the simulated cloud
-//!   bench webhooks [--json]  reviews of a manager over TLS: rates, times, start
 //!   bench weight [--json]    what a release build costs, and what the binary consists of, by crate
 //! ```
 
@@ -202,8 +201,6 @@ enum Bench {
         #[arg(long, value_name = "FILE")]
         binary: Option<PathBuf>,
     },
-    /// Reviews of `ferrostack manager` over TLS, as of an API server: rates and times, and the start to the first one.
-    Webhooks(bench::webhooks::Arguments),
     /// A release build from nothing: processor time, and the size of the binary, by crate.
     Weight {
         /// Print JSON instead of a table.
@@ -256,7 +253,6 @@ fn main() -> ExitCode {
         Task::Bench(Bench::Simulator { json, binary }) => {
             bench::simulator::run(&root(), binary, json)
         }
-        Task::Bench(Bench::Webhooks(arguments)) => bench::webhooks::run(&root(), &arguments),
         Task::Bench(Bench::Weight { json }) => bench::weight::run(&root(), json),
     };
     match result {

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 
 use self::fan_out::{Ask, FanOut};
 use self::load::Rates;
 use self::servers::{Kind, Rss, Server};
-use super::{in_release, machine};
+use super::machine;
 
 /// Numbers of concurrent clients.
 const CLIENTS: [usize; 3] = [1, 16, 64];
@@ -167,6 +167,21 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {
         (None, Some(count)) => runtime.block_on(clusters::run(count)),
         (None, None) => runtime.block_on(measure(root, arguments)),
     }
+}
+
+fn in_release(root: &Path) -> anyhow::Result<()> {
+    // Run in the caller's directory: paths in the arguments are relative to it.
+    let status = Command::new("cargo")
+        .args(["run", "--release", "--quiet", "--manifest-path"])
+        .arg(root.join("Cargo.toml"))
+        .args(["--package", "xtask", "--"])
+        .args(std::env::args_os().skip(1))
+        .status()
+        .context("cargo run")?;
+    if !status.success() {
+        bail!("the release build could not measure");
+    }
+    Ok(())
 }
 
 async fn measure(root: &Path, arguments: &Arguments) -> anyhow::Result<()> {

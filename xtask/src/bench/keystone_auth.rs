@@ -4,6 +4,7 @@
 //! after the other.
 
 mod kubectl;
+mod load;
 mod plugin;
 mod reviews;
 mod table;

@@ -19,8 +19,8 @@ use crate::memory;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server. Dropping it ends its processes.
-pub(in crate::bench) struct Server {
-    pub(in crate::bench) access: Access,
+pub(super) struct Server {
+    pub(super) access: Access,
     /// From the start of the first process to the first 200 of `/readyz`.
     pub(super) start: Duration,
     processes: Vec<(&'static str, Child)>,
@@ -29,7 +29,7 @@ pub(in crate::bench) struct Server {
 
 /// Kind of a [`Server`].
 #[derive(Clone, Debug)]
-pub(in crate::bench) enum Kind {
+pub(super) enum Kind {
     Embedded,
     /// kube-apiserver and etcd from this directory.
     Real(PathBuf),
@@ -46,7 +46,7 @@ impl Kind {
 
 impl Server {
     /// Starts a server with its data in a new directory in `data`.
-    pub(in crate::bench) async fn start(kind: &Kind, data: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn start(kind: &Kind, data: &Path) -> anyhow::Result<Self> {
         let directory = tempfile::tempdir_in(data)?;
         let tls = Arc::new(certificates(directory.path())?);
         let begun = Instant::now();
@@ -65,11 +65,6 @@ impl Server {
         server.start = begun.elapsed();
         server.answers("/api/v1/namespaces/default", begun).await?;
         Ok(server)
-    }
-
-    /// Directory of the data, and of the certificates of [`certificates`].
-    pub(in crate::bench) fn directory(&self) -> &Path {
-        self.directory.path()
     }
 
     async fn answers(&mut self, path: &str, begun: Instant) -> anyhow::Result<()> {

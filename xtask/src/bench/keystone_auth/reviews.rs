@@ -7,8 +7,8 @@ use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::load::{Rate, Request, rate, request};
 use crate::bench::csi::percentile;
-use crate::bench::review_load::{Rate, Request, rate, request};
 use crate::keystone::webhook::{Program, Webhook};
 use crate::keystone::world::{World, of_token, password, token};
 
@@ -197,7 +197,7 @@ fn shared_out(tokens: &[String], connections: usize) -> Vec<Vec<Request>> {
 
 fn review(token: &str) -> Request {
     let body = json!({"apiVersion": "authentication.k8s.io/v1beta1", "kind": "TokenReview", "spec": {"token": token}});
-    request("/webhook", &body.to_string())
+    request(&body.to_string())
 }
 
 /// Policy with a number of rules; the last one permits the request of [`access`].
@@ -223,5 +223,5 @@ fn access(rules: usize) -> Request {
             format!("{key}/project/id"): ["a1b2c3"], format!("{key}/project/name"): [format!("project-{}", last % 50)]},
         "resourceAttributes": {"verb": "get", "version": "v1", "resource": format!("resource-{last}"),
             "namespace": format!("namespace-{}", last % 300), "name": "web-0"}}});
-    request("/webhook", &body.to_string())
+    request(&body.to_string())
 }
